@@ -17,6 +17,7 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
             level: arguments.level,
             filtered: arguments.filter == Filter::L1l2,
             contents: arguments.contents,
+            depends: arguments.dependences,
             least_mapping: arguments.extended.then_some(LEAST.0),
             ..RecordSettings::default()
         },

@@ -84,6 +84,22 @@ pub struct Technology {
     /// Latency of a further 64 bytes in the open row.
     #[serde(deserialize_with = "time")]
     pub same_row: Option<Figure<Nanos>>,
+    /// Time from the opening of a row to the next in the same bank (tRC).
+    #[serde(deserialize_with = "time")]
+    pub row_cycle: Option<Figure<Nanos>>,
+    /// Time in which no more than four rows are opened (tFAW).
+    #[serde(deserialize_with = "time")]
+    pub four_rows: Option<Figure<Nanos>>,
+    /// Time between the data of a write and the data of a read.
+    #[serde(deserialize_with = "time")]
+    pub write_to_read: Option<Figure<Nanos>>,
+    /// Time between the data of a read and the data of a write.
+    #[serde(deserialize_with = "time")]
+    pub read_to_write: Option<Figure<Nanos>>,
+    /// Time in which a row that is closed writes the lines that were changed in it to its cells; `None` where
+    /// writes reach the cells at once.
+    #[serde(deserialize_with = "time")]
+    pub array_write: Option<Figure<Nanos>>,
     /// Writes that a cell sustains.
     #[serde(deserialize_with = "amount")]
     pub endurance: Option<Figure<f64>>,
@@ -167,6 +183,11 @@ impl Technology {
             ("line read", of(&self.line_read, Nanos::to_string)),
             ("line write", of(&self.line_write, Nanos::to_string)),
             ("same row", of(&self.same_row, Nanos::to_string)),
+            ("row cycle", of(&self.row_cycle, Nanos::to_string)),
+            ("four rows", of(&self.four_rows, Nanos::to_string)),
+            ("write to read", of(&self.write_to_read, Nanos::to_string)),
+            ("read to write", of(&self.read_to_write, Nanos::to_string)),
+            ("array write", of(&self.array_write, Nanos::to_string)),
             ("endurance", of(&self.endurance, endurance)),
             ("byte addressable", of(&self.byte_addressable, addressable)),
             ("non-volatile", of(&self.non_volatile, yes)),
@@ -192,6 +213,7 @@ impl Technology {
         }
         inherit!(is_empty: summary);
         inherit!(is_none: page_read, page_write, line_read, line_write, same_row);
+        inherit!(is_none: row_cycle, four_rows, write_to_read, read_to_write, array_write);
         inherit!(is_none: endurance, byte_addressable, non_volatile, cell_area);
         inherit!(is_none: channels, bandwidth, write_energy_ratio, power);
     }

@@ -13,6 +13,7 @@ pub mod allocation;
 pub mod caches;
 mod call;
 mod copy;
+mod dependence;
 pub mod discard;
 mod exec;
 mod extended;

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 use crate::allocation::{Event, Modules};
 use crate::call::Call;
+use crate::dependence::{Analysis, Effects, Origin, Registers};
 use crate::discard::{self, Break};
 use crate::exec::{self, Follower};
 use crate::extended::Extended;
@@ -75,6 +76,8 @@ struct Vcpu {
     muted: Option<u64>,
     /// The system call that it makes, if that changes mappings.
     remapping: Option<Call>,
+    /// Where what its registers hold comes from, if that is recorded.
+    registers: Registers,
     /// What the system call that it makes means for the order of threads.
     syncing: Option<SyncCall>,
     /// The address at which its number is cleared when it ends; 0 if it is not.
@@ -200,6 +203,9 @@ fn on_access_of(pool: &Pool) -> MemCallback {
     if settings.contents {
         return on_observed_access;
     }
+    if settings.depends {
+        return on_dependent_access;
+    }
     match (settings.filtered, settings.level) {
         (false, Level::Accesses) => on_access::<{ Level::Accesses.shift() }, false>,
         (false, Level::Lines) => on_access::<{ Level::Lines.shift() }, false>,
@@ -233,6 +239,7 @@ fn begin(index: c_uint) {
             ),
             muted: None,
             remapping: None,
+            registers: Registers::default(),
             syncing: None,
             cleared: 0,
             departing: None,
@@ -304,6 +311,10 @@ unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
         (None, None) => recorder.on_access,
         _ => on_any_access,
     };
+    if recorder.pool.settings().depends {
+        // SAFETY: as QEMU calls this.
+        return unsafe { translate_dependent(tb, on_access) };
+    }
     // SAFETY: QEMU passes a block that lives during this call, and the indices are below its
     // number of instructions. The counter of vCPU 0 lives as long as the process.
     unsafe {
@@ -331,6 +342,46 @@ unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
                 site.to_data(),
             );
         }
+    }
+}
+
+/// Translates a block so that it is recorded where addresses come from. What its callbacks are given is kept as long as
+/// the process lives, as QEMU does not say when it forgets a block.
+///
+/// # Safety
+/// `tb` must be a block that is being translated.
+unsafe fn translate_dependent(tb: *mut qemu::Tb, on_access: MemCallback) {
+    let mut analysis = Analysis::default();
+    // SAFETY: as the caller says; the indices are below the block's number of instructions, whose bytes live
+    // during this call.
+    unsafe {
+        let count = qemu::qemu_plugin_tb_n_insns(tb);
+        for index in 0..count {
+            let instruction = qemu::qemu_plugin_tb_get_insn(tb, index);
+            let ip = qemu::qemu_plugin_insn_vaddr(instruction);
+            let bytes = std::slice::from_raw_parts(
+                qemu::qemu_plugin_insn_data(instruction).cast::<u8>(),
+                qemu::qemu_plugin_insn_size(instruction),
+            );
+            let place: &'static Place = Box::leak(Box::new(Place {
+                site: Site::new(ip, count - index),
+                address: analysis.step(ip, bytes),
+            }));
+            qemu::qemu_plugin_register_vcpu_mem_cb(
+                instruction,
+                on_access,
+                qemu::CB_NO_REGS,
+                qemu::MEM_RW,
+                std::ptr::from_ref(place).cast_mut().cast(),
+            );
+        }
+        let effects: &'static Effects = Box::leak(Box::new(analysis.effects()));
+        qemu::qemu_plugin_register_vcpu_tb_exec_cb(
+            tb,
+            on_dependent_block,
+            qemu::CB_NO_REGS,
+            std::ptr::from_ref(effects).cast_mut().cast(),
+        );
     }
 }
 
@@ -375,6 +426,40 @@ unsafe extern "C" fn on_any_access(
     if is_extended && unsafe { vcpu(index) }.is_some_and(|vcpu| vcpu.muted.is_none()) {
         // SAFETY: called as QEMU calls it.
         unsafe { (recorder.on_access)(index, info, address, site) };
+    }
+}
+
+/// The site of an instruction, and where the addresses come from that it accesses.
+struct Place {
+    site: Site,
+    address: Origin,
+}
+
+unsafe extern "C" fn on_dependent_access(
+    index: c_uint,
+    info: qemu::MemInfo,
+    address: u64,
+    place: *mut c_void,
+) {
+    // SAFETY: called by this vCPU.
+    let Some(vcpu) = (unsafe { vcpu(index) }) else {
+        return;
+    };
+    // SAFETY: `translate_dependent` has registered a place that lives as long as the process.
+    let place = unsafe { &*place.cast::<Place>() };
+    let origin = place.site.origin(vcpu.executed);
+    let depends = vcpu.registers.distance(place.address, origin.instruction);
+    vcpu.stream
+        .keep_dependent(address, kind(info), origin, depends);
+}
+
+unsafe extern "C" fn on_dependent_block(index: c_uint, effects: *mut c_void) {
+    // SAFETY: called by this vCPU.
+    if let Some(vcpu) = unsafe { vcpu(index) } {
+        // SAFETY: `translate_dependent` has registered effects that live as long as the process.
+        let effects: &'static Effects = unsafe { &*effects.cast::<Effects>() };
+        vcpu.registers.begin(vcpu.executed, effects);
+        vcpu.executed += effects.count;
     }
 }
 

@@ -111,6 +111,10 @@ unsafe extern "C" {
     pub fn qemu_plugin_tb_get_insn(tb: *const Tb, index: usize) -> *mut Insn;
     /// Returns the address of the instruction.
     pub fn qemu_plugin_insn_vaddr(insn: *const Insn) -> u64;
+    /// Returns the bytes of the instruction.
+    pub fn qemu_plugin_insn_data(insn: *const Insn) -> *const c_void;
+    /// Returns the number of bytes of the instruction.
+    pub fn qemu_plugin_insn_size(insn: *const Insn) -> usize;
     /// Registers a callback after each memory access of the instruction.
     pub fn qemu_plugin_register_vcpu_mem_cb(
         insn: *mut Insn,

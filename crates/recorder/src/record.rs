@@ -7,6 +7,7 @@
 //! | 60 | whether it stores | |
 //! | 61 | no access but the end of a report: bits 0..32 are the version of the page | its checksum, or 0 |
 //! | 62 | no access but a word of a report: bits 0..48 are its address | its 8 bytes |
+//! | 61 and 60 | no access, but says of the next: bits 0..8 are the instructions since the load from which its address comes | |
 //! | 61 and 62 | no access but pages that were given back: bits 0..48 are the address of the first | their number |
 //! | 63 | no access but a mark | the count of instructions, all 64 bits of it |
 //! | 63 and 61 | no access but the next call of a stack: bits 0..16 are its module, 65535 if none | its offset |
@@ -31,6 +32,7 @@ const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 const STORE: u64 = 1 << 60;
 const REPORTED: u64 = 1 << 61;
 const WORD: u64 = 1 << 62;
+const DEPENDS: u64 = REPORTED | STORE;
 const DISCARD: u64 = WORD | REPORTED;
 const MARK: u64 = 1 << 63;
 const FRAME: u64 = MARK | REPORTED;
@@ -102,6 +104,8 @@ pub enum Said {
     },
     /// The number of instructions executed before the next access, less its step.
     Instruction(u64),
+    /// The address of the next access comes from a load so many instructions before it.
+    Depends(u8),
     /// A word that the page of the access before it holds now.
     Word {
         /// The byte address, a multiple of 8.
@@ -165,6 +169,15 @@ impl Record {
         Self {
             what: address & ADDRESS | WORD,
             whence: value,
+        }
+    }
+
+    /// Says that the address of the next access comes from a load so many instructions before it.
+    #[inline]
+    pub const fn depends(instructions: u8) -> Self {
+        Self {
+            what: DEPENDS | instructions as u64,
+            whence: 0,
         }
     }
 
@@ -277,6 +290,8 @@ impl Record {
                 address: extended(self.what),
                 value: self.whence,
             }
+        } else if self.what & STORE != 0 {
+            Said::Depends(self.what as u8)
         } else {
             Said::Reported {
                 version: self.what as u32,
@@ -346,6 +361,13 @@ mod tests {
             prop_assert_eq!(record.said(), Said::Access { address, kind, ip, step });
             let kind = Kind::new(bytes, true);
             prop_assert_eq!(record.stored().said(), Said::Access { address, kind, ip, step });
+        }
+
+        #[test]
+        fn a_dependence_is_no_access(instructions: u8) {
+            let depends = Record::depends(instructions);
+            prop_assert_eq!(depends.said(), Said::Depends(instructions));
+            prop_assert!(!depends.is_access());
         }
 
         #[test]

@@ -75,6 +75,19 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Records an access whose address comes from a load so many instructions before; 0 is none.
+    #[inline(always)]
+    pub fn keep_dependent(&mut self, address: u64, kind: Kind, origin: Origin, depends: u8) {
+        if depends != 0 {
+            // The three records of an access are in one chunk.
+            if self.chunk.room() < 3 {
+                self.renew();
+            }
+            self.chunk.push(Record::depends(depends));
+        }
+        self.keep(address, kind, origin);
+    }
+
     /// Same as [`Stream::keep`] where the chunk is full, or the step too long for a record.
     #[cold]
     #[inline(never)]
@@ -263,7 +276,8 @@ mod tests {
                     | Said::Frame(_)
                     | Said::Allocated { .. }
                     | Said::Freed { .. }
-                    | Said::Order(_)) => unreachable!("nothing but accesses is told: {said:?}"),
+                    | Said::Order(_)
+                    | Said::Depends(_)) => unreachable!("nothing but accesses is told: {said:?}"),
                     Said::Access {
                         address,
                         kind,

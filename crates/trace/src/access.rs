@@ -37,6 +37,8 @@ pub struct Columns {
     pub size: bool,
     /// Whether [`Block::changes`] is wanted.
     pub contents: bool,
+    /// Whether [`Block::depends`] is wanted.
+    pub depends: bool,
 }
 
 impl Columns {
@@ -47,6 +49,7 @@ impl Columns {
         thread: true,
         size: true,
         contents: true,
+        depends: true,
     };
     /// The columns that a simulation of pages needs.
     pub const PAGES: Self = Self {
@@ -55,6 +58,7 @@ impl Columns {
         thread: true,
         size: true,
         contents: false,
+        depends: false,
     };
     /// Addresses and whether they are written, which every trace has.
     pub const ADDRESSES: Self = Self {
@@ -63,6 +67,7 @@ impl Columns {
         thread: false,
         size: false,
         contents: false,
+        depends: false,
     };
 }
 
@@ -83,6 +88,9 @@ pub struct Block {
     pub size: Vec<u32>,
     /// [`Access::write`].
     pub write: Vec<bool>,
+    /// How many instructions before each access the load was from which its address comes; 0 where it comes from
+    /// none, or from one more than 255 instructions before. Empty where the trace does not say.
+    pub depends: Vec<u8>,
     /// What the accesses changed in their pages; empty where the trace has no contents.
     pub changes: Changes,
     /// The pages that were given back before some of the accesses, in their order; most traces do not say.
@@ -117,6 +125,7 @@ impl Block {
     /// Removes all accesses and keeps the allocations.
     pub fn clear(&mut self) {
         each_column!(self, column => column.clear());
+        self.depends.clear();
         self.changes.clear();
         self.discards.clear();
         self.orders.clear();
@@ -125,12 +134,13 @@ impl Block {
     /// Keeps the first `len` accesses.
     pub fn truncate(&mut self, len: usize) {
         each_column!(self, column => column.truncate(len));
+        self.depends.truncate(len);
         self.changes.truncate(len);
         self.discards.retain(|discard| discard.row < len as u64);
         self.orders.retain(|order| order.row < len as u64);
     }
 
-    /// Gives every column but the changes `len` accesses, and leaves discards alone; fields of those that are new are 0.
+    /// Gives every column but the changes and dependences `len` accesses, and leaves discards alone; fields of those that are new are 0.
     pub(crate) fn resize(&mut self, len: usize) {
         each_column!(self, column => column.resize(len, Default::default()));
     }
@@ -142,6 +152,7 @@ impl Block {
     pub fn drain_front(&mut self, count: usize) {
         assert!(count <= self.len(), "the block has fewer accesses");
         each_column!(self, column => column.drain(..count.min(column.len())));
+        self.depends.drain(..count.min(self.depends.len()));
         self.changes.drain_front(count);
         let count = count as u64;
         self.discards.retain(|discard| discard.row >= count);
@@ -167,7 +178,7 @@ impl Block {
     }
 
     /// Appends an access to every column but the changes, which a block of a trace with contents gets by
-    /// [`Changes::push`].
+    /// [`Changes::push`], and the dependences.
     pub fn push(&mut self, access: Access) {
         self.instruction.push(access.instruction);
         self.address.push(access.address);

@@ -73,6 +73,10 @@ impl Sink for Writer {
         true
     }
 
+    fn keeps_dependences(&self) -> bool {
+        true
+    }
+
     fn finish(self: Box<Self>) -> Result<()> {
         Ok(())
     }

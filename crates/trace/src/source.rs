@@ -98,6 +98,11 @@ pub trait Sink: Send {
         false
     }
 
+    /// Returns whether it is kept where addresses come from: [`Block::depends`].
+    fn keeps_dependences(&self) -> bool {
+        false
+    }
+
     /// Returns whether allocations are kept.
     fn keeps_allocations(&self) -> bool {
         false

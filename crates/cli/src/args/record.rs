@@ -52,6 +52,13 @@ pub struct Record {
     #[arg(long)]
     pub contents: bool,
 
+    /// Also record which loads addresses come from, for `terrace sim llc`
+    ///
+    /// A load whose address another has loaded waits for it, as in a list that is followed; without this all loads
+    /// overlap. Found in the registers of the program's instructions: what passes through memory is not followed.
+    #[arg(long, hide_short_help = true)]
+    pub dependences: bool,
+
     /// Record only what `terrace extend` would extend: large mappings and blocks of malloc
     ///
     /// These are private anonymous mappings of 1 MiB or more. A simulation of such a trace can be compared with what

@@ -17,6 +17,7 @@
 //! | 20 | u32 | whether pages' contents are reported |
 //! | 24 | u64 | bytes of the least mapping whose accesses are recorded; 0: all accesses are |
 //! | 32 | u32 | whether the program tells of its allocations |
+//! | 36 | u32 | whether it is recorded where addresses come from |
 //! | 64 | u32 | not 0: the recording has ended, nothing is to be written any more |
 //! | 128 | u32 | processes seen so far: the next one's number |
 //! | 132 | u32 | threads seen so far: the next one's number |
@@ -114,6 +115,7 @@ struct Layout {
     contents: AtomicU32,
     least_mapping: AtomicU64,
     allocations: AtomicU32,
+    depends: AtomicU32,
     ended: Line<AtomicU32>,
     numbers: Line<Numbers>,
     published: Line<Published>,
@@ -160,6 +162,7 @@ struct Module {
 
 const _: () = {
     assert!(offset_of!(Layout, allocations) == 32);
+    assert!(offset_of!(Layout, depends) == 36);
     assert!(offset_of!(Layout, modules) == 331_776);
     assert!(size_of::<Module>() == 512);
     assert!(offset_of!(Layout, unused) == 856_064);
@@ -266,6 +269,9 @@ pub struct RecordSettings {
     pub least_mapping: Option<u64>,
     /// Whether the library in the program tells of allocations ([`crate::told`]); set by the session that loads it.
     pub allocations: bool,
+    /// Whether it is recorded where addresses come from; at [`Level::Accesses`] and
+    /// without a filter only.
+    pub depends: bool,
 }
 
 /// Returns the bytes up to a zero.
@@ -343,6 +349,7 @@ impl Pool {
                 least => Some(least),
             },
             allocations: self.layout().allocations.load(Ordering::Relaxed) != 0,
+            depends: self.layout().depends.load(Ordering::Relaxed) != 0,
         }
     }
 

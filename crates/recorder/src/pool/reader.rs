@@ -41,6 +41,8 @@ impl Pool {
         layout.least_mapping.store(least, Ordering::Relaxed);
         let allocations = settings.allocations.into();
         layout.allocations.store(allocations, Ordering::Relaxed);
+        let depends = settings.depends.into();
+        layout.depends.store(depends, Ordering::Relaxed);
         layout.none.length.store(RECORDS as u32, Ordering::Relaxed);
         layout.magic.store(MAGIC, Ordering::Release);
         Ok(pool)

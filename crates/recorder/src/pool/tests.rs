@@ -11,6 +11,7 @@ const PLAIN: RecordSettings = RecordSettings {
     contents: false,
     least_mapping: None,
     allocations: false,
+    depends: false,
 };
 const ME: Owner = Owner {
     process: 0,
@@ -52,6 +53,7 @@ fn another_mapping_sees_the_same() {
         contents: true,
         least_mapping: Some(1 << 33),
         allocations: true,
+        depends: true,
     };
     let reader = Pool::create(settings).unwrap();
     let writer = Pool::open(&reader.path().unwrap()).unwrap();

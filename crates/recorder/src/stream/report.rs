@@ -111,7 +111,8 @@ mod tests {
                     | Said::Frame(_)
                     | Said::Allocated { .. }
                     | Said::Freed { .. }
-                    | Said::Order(_) => {}
+                    | Said::Order(_)
+                    | Said::Depends(_) => {}
                     Said::Access { address, .. } => row = Some(address >> SHIFT),
                     Said::Word { address, value } => {
                         assert_eq!(row, Some(address >> SHIFT));

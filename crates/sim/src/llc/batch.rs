@@ -14,6 +14,21 @@ pub struct Asked {
     pub request: Request,
     /// Instructions that its core had executed before it.
     pub instruction: u64,
+    /// How many instructions before it the load was from which its address comes; 0: none that matters.
+    pub after: u8,
+}
+
+/// A load that the second level serves: no request, but later addresses may come from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Near {
+    /// The request of its batch that follows it.
+    pub before: usize,
+    /// Its core.
+    pub core: u8,
+    /// As for [`Asked`].
+    pub instruction: u64,
+    /// As for [`Asked`].
+    pub after: u8,
 }
 
 /// Requests in the order of their arrival.
@@ -22,6 +37,10 @@ pub struct Batch {
     requests: Vec<Request>,
     /// The time of each request: [`Asked::instruction`].
     instructions: Vec<u64>,
+    /// [`Asked::after`] of the requests up to the last for which it is not 0.
+    afters: Vec<u8>,
+    /// Loads from the second level, in order; none if the trace does not say where addresses come from.
+    nears: Vec<Near>,
     /// The first request after the warm-up, if the warm-up ends in this batch; the number of requests,
     /// if it ends after the last.
     pub measured_from: Option<usize>,
@@ -34,6 +53,8 @@ impl Batch {
     pub fn clear(&mut self) {
         self.requests.clear();
         self.instructions.clear();
+        self.afters.clear();
+        self.nears.clear();
         self.measured_from = None;
         self.flushed.clear();
     }
@@ -48,13 +69,41 @@ impl Batch {
     pub fn push(&mut self, asked: Asked) {
         self.requests.push(asked.request);
         self.instructions.push(asked.instruction);
+        if asked.after != 0 {
+            self.afters.resize(self.requests.len() - 1, 0);
+            self.afters.push(asked.after);
+        }
+    }
+
+    /// Appends a load from the second level.
+    pub fn push_near(&mut self, core: u8, instruction: u64, after: u8) {
+        let before = self.requests.len();
+        self.nears.push(Near {
+            before,
+            core,
+            instruction,
+            after,
+        });
+    }
+
+    /// Returns the loads from the second level that one of these requests follows.
+    pub fn nears(&self, range: Range<usize>) -> &[Near] {
+        let before = |request| self.nears.partition_point(|near| near.before < request);
+        &self.nears[before(range.start)..before(range.end)]
+    }
+
+    /// Returns the loads from the second level that no request follows.
+    pub fn late_nears(&self) -> &[Near] {
+        let late = self.nears.partition_point(|near| near.before < self.len());
+        &self.nears[late..]
     }
 
     /// Returns about how much memory the batch takes.
     pub fn bytes(&self) -> Bytes {
         let each = size_of::<Request>() + size_of::<u64>();
         let flushed = self.flushed.len() * size_of::<Flushed>();
-        Bytes((self.len() * each + flushed) as u64)
+        let nears = self.nears.len() * size_of::<Near>() + self.afters.len();
+        Bytes((self.len() * each + flushed + nears) as u64)
     }
 
     /// Returns the requests without their times.
@@ -65,10 +114,13 @@ impl Batch {
     /// Returns a range of the requests with their times.
     pub fn asked(&self, range: Range<usize>) -> impl Iterator<Item = Asked> {
         let requests = self.requests[range.clone()].iter();
+        let afters = self.afters.iter().skip(range.start).copied();
         let asked = requests.zip(&self.instructions[range]);
-        asked.map(|(&request, &instruction)| Asked {
+        let asked = asked.zip(afters.chain(std::iter::repeat(0)));
+        asked.map(|((&request, &instruction), after)| Asked {
             request,
             instruction,
+            after,
         })
     }
 }

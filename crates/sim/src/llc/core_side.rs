@@ -3,6 +3,7 @@
 use terrace_base::{Error, Result};
 
 use super::batch::Batch;
+use super::core::{CYCLE, ISSUE};
 use super::flush::{Flushes, Piece, pieces};
 use super::frames::{Faults, Frames};
 use super::lines::{Lines, Space};
@@ -17,6 +18,8 @@ use super::settings::{LlcMachine, Warmup};
 const REQUESTS: usize = 1 << 14;
 /// Accesses after which a batch is complete even with few requests.
 const ACCESSES: u64 = 1 << 22;
+/// Accesses of one instruction, at most: those that gather or scatter have some tens.
+const ACCESSES_AN_INSTRUCTION: u64 = 64;
 /// The most instructions of a core: the time of more would overflow.
 const MOST_INSTRUCTIONS: u64 = 1 << 50;
 
@@ -36,6 +39,8 @@ pub struct CoreSide<'a> {
     requests: u64,
     /// Whether the warm-up is over.
     measures: bool,
+    /// The program that has executed last, and its accesses.
+    last: (usize, u64),
 }
 
 struct Core {
@@ -73,6 +78,7 @@ impl<'a> CoreSide<'a> {
             accesses: 0,
             requests: 0,
             measures: false,
+            last: (0, 0),
         })
     }
 
@@ -81,9 +87,45 @@ impl<'a> CoreSide<'a> {
     /// # Errors
     /// Errors of the traces; a usage error where an address has too many bits.
     pub fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        self.fill_turns(batch, usize::MAX)
+    }
+
+    /// Returns the number of programs.
+    pub fn programs(&self) -> usize {
+        self.mix.programs().len()
+    }
+
+    /// Has programs take turns by their time from now on, so that [`CoreSide::fill_turn`] makes their requests.
+    pub fn keep_time(&mut self) {
+        self.mix.keep_time();
+    }
+
+    /// Same as [`CoreSide::fill`] for a single turn, that of the program whose time is behind.
+    ///
+    /// # Errors
+    /// Errors of [`CoreSide::fill`].
+    pub fn fill_turn(&mut self, batch: &mut Batch) -> Result<bool> {
+        self.fill_turns(batch, 1)
+    }
+
+    /// Tells the time of the program that has executed last: `time` returns the time of a core that has executed so
+    /// many instructions.
+    pub fn tell_time(&mut self, mut time: impl FnMut(usize, u64) -> u64) {
+        let (program, accesses) = self.last;
+        let cores = self.mix.programs()[program].cores.clone();
+        let times = cores.map(|core| time(core, self.cores[core].instructions));
+        let sum = times.sum();
+        // Time goes on even if a trace's instructions do not.
+        let least = accesses.div_ceil(ACCESSES_AN_INSTRUCTION) * CYCLE / ISSUE;
+        self.mix.set_time(program, sum, least);
+    }
+
+    fn fill_turns(&mut self, batch: &mut Batch, turns: usize) -> Result<bool> {
         batch.clear();
         let begin = self.accesses;
-        while batch.len() < REQUESTS && self.accesses - begin < ACCESSES {
+        let mut left = turns;
+        while left > 0 && batch.len() < REQUESTS && self.accesses - begin < ACCESSES {
+            left -= 1;
             self.end_warmup(batch);
             let most = match self.warmup {
                 Warmup::Accesses(warmup) if !self.measures => warmup - self.accesses,
@@ -93,6 +135,7 @@ impl<'a> CoreSide<'a> {
                 break;
             };
             self.accesses += run.range.len() as u64;
+            self.last = (program, run.range.len() as u64);
             self.make(program, &run, batch)?;
         }
         self.end_warmup(batch);

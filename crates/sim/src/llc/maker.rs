@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use terrace_base::{Error, Result};
-use terrace_policy::llc::Request;
+use terrace_policy::llc::{Kind, Request};
 use terrace_trace::Block;
 
 use super::batch::{Asked, Batch};
+use super::dependence::distance;
 use super::flush::Flushed;
 use super::frames::Frames;
 use super::lines::{Lines, Space};
@@ -90,6 +91,9 @@ impl Maker<'_> {
         private: &mut Private,
         batch: &mut Batch,
     ) -> Result<()> {
+        if !block.depends.is_empty() {
+            return self.touch_in_order(block, range, private, batch);
+        }
         let shift = self.lines.shift();
         let (mut hot, mut hot_set, mut more) = (NOWHERE, 0, 0);
         let accesses = block.address[range.clone()]
@@ -123,6 +127,7 @@ impl Maker<'_> {
                     batch.push(Asked {
                         request,
                         instruction,
+                        after: 0,
                     });
                 });
             }
@@ -131,6 +136,63 @@ impl Maker<'_> {
             hot_set = private.first_of(self.line(last)?);
         }
         private.touched(range.len() as u64 + more);
+        Ok(())
+    }
+
+    /// Touches the lines of accesses that say where their addresses come from.
+    fn touch_in_order(
+        &mut self,
+        block: &Block,
+        range: Range<usize>,
+        private: &mut Private,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let shift = self.lines.shift();
+        let mut lines = 0;
+        for (offset, index) in range.enumerate() {
+            let access = block.get(index);
+            self.check(access.address)?;
+            let instruction = self.instruction(block, index, offset);
+            let address_from = private.dependences.root(instruction, block.depends[index]);
+            let after = distance(instruction, address_from);
+            let mut root = address_from;
+            let size = access.size.saturating_sub(1);
+            let last = access.address.saturating_add(size.into()) >> shift;
+            for shifted in access.address >> shift..=last {
+                lines += 1;
+                let line = self.line(shifted)?;
+                let (misses, mut asks) = (private.first_misses(), false);
+                private.touch(line, access.write, &mut |kind, line| {
+                    let demand = kind != Kind::WriteBack;
+                    asks |= demand;
+                    let request = Request {
+                        line,
+                        ip: if kind.writes() { 0 } else { access.ip },
+                        core: self.core,
+                        kind,
+                    };
+                    batch.push(Asked {
+                        request,
+                        instruction,
+                        after: if demand { after } else { 0 },
+                    });
+                });
+                let is_near = !asks && private.first_misses() > misses;
+                if is_near && !access.write {
+                    batch.push_near(self.core, instruction, after);
+                }
+                if asks || is_near {
+                    private.dependences.request(line, instruction);
+                    root = Some(instruction);
+                } else {
+                    root = root.max(private.dependences.requested(line, instruction));
+                }
+            }
+            if !access.write {
+                private.dependences.load(instruction, root);
+            }
+        }
+        private.touched(lines);
         Ok(())
     }
 
@@ -152,6 +214,7 @@ impl Maker<'_> {
             let kind = rows.kind(&access);
             let ip = if kind.writes() { 0 } else { access.ip };
             let instruction = self.instruction(block, index, offset);
+            let after = block.depends.get(index).copied().unwrap_or(0);
             let size = access.size.saturating_sub(1);
             let last = access.address.saturating_add(size.into()) >> shift;
             for shifted in access.address >> shift..=last {
@@ -165,6 +228,7 @@ impl Maker<'_> {
                 batch.push(Asked {
                     request,
                     instruction,
+                    after,
                 });
             }
         }

@@ -1,18 +1,29 @@
 //! A memory on the bus: banks with an open row each, and a write buffer.
 //!
 //! Reads are served in the order of their arrival. Writes wait in the buffer until their bank and the
-//! bus are idle; a write to a full buffer waits until the oldest write is done (Fedorov 2016, 2.4.4). A
+//! bus are idle; a write to a full buffer waits until the oldest write is done (Fedorov 2016, 2.4.4), and half of the
+//! buffer is written with it, as turning the bus takes time. A
 //! row stays open until another row of its bank is needed. The bank of a row is a hash of its number,
 //! so that a line and its victim are rarely in one bank (Zhang et al., MICRO 2000).
 //!
-//! A read of a line in the write buffer goes to memory all the same, and writes are not merged: there
+//! A bank opens a row no sooner than the row cycle (tRC) after the one before, and all banks together no more than
+//! four in a time (tFAW); lines of an open row follow each other as fast as the bus takes them. A request that waits for
+//! its bank leaves the bus to others ([`Bus`]).
+//!
+//! Where a technology has an `array_write`, writes change the open row alone. When it is closed, the bank is busy for
+//! that time, and each line that was changed is written to its cells once; energy and lifetime count those (Lee et al.,
+//! ISCA 2009, 5).
+//!
+//! A read of a line in the write buffer goes to memory all the same, and writes are not merged on their way: there
 //! are as many reads as misses and as many writes as write-backs.
 
 use std::collections::VecDeque;
 use std::ops::Sub;
 
 use terrace_base::{Bytes, Error, Nanos, Result};
-use terrace_device::{Consumed, Energy, Technology, Unit, lifetime};
+use terrace_device::{Consumed, Energy, Figure, Technology, Unit, lifetime};
+
+use super::bus::Bus;
 
 /// Bytes of a row, as in a DDR3 module.
 pub const ROW_BYTES: u64 = 8192;
@@ -32,12 +43,16 @@ pub struct Chips {
     pub write_buffer: usize,
 }
 
-/// Latencies in picoseconds.
+/// Latencies and distances in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Latencies {
     read: u64,
     write: u64,
     same_row: u64,
+    row_cycle: u64,
+    four_rows: u64,
+    /// Of what was changed in a row, when it is closed; `None` where writes reach the cells at once.
+    array_write: Option<u64>,
 }
 
 /// Lines transferred.
@@ -51,6 +66,8 @@ pub struct Transfers {
     pub writes: u64,
     /// Writes in the open row.
     pub writes_in_row: u64,
+    /// Lines written to cells.
+    pub array_writes: u64,
 }
 
 impl Transfers {
@@ -73,14 +90,24 @@ impl Sub for Transfers {
             reads_in_row: self.reads_in_row - before.reads_in_row,
             writes: self.writes - before.writes,
             writes_in_row: self.writes_in_row - before.writes_in_row,
+            array_writes: self.array_writes - before.array_writes,
         }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Rows that may be opened in [`Latencies::four_rows`].
+const ROWS: usize = 4;
+
+#[derive(Clone, Debug, Default)]
 struct Bank {
-    row: u64,
-    free: u64,
+    /// The open row, and the time at which it was opened.
+    open: Option<(u64, u64)>,
+    /// The time of the next command for the open row.
+    ready: u64,
+    /// The end of the last transfer, before which the row stays open.
+    done: u64,
+    /// The lines of the open row whose cells hold something else.
+    dirty: Vec<u64>,
 }
 
 /// A memory; times are in picoseconds.
@@ -91,7 +118,9 @@ pub struct Memory {
     transfer: u64,
     lines_a_row: u64,
     banks: [Bank; BANKS],
-    bus_free: u64,
+    /// The times at which the last rows were opened.
+    opened: VecDeque<u64>,
+    bus: Bus,
     /// The time of the latest request.
     now: u64,
     buffer: VecDeque<(u64, u64)>,
@@ -105,15 +134,19 @@ impl Chips {
     /// # Errors
     /// A usage error where the technology has no latency of a line.
     pub fn memory(&self, line: u64) -> Result<Memory> {
+        let transfer = line * 1_000_000_000_000 / BANDWIDTH;
+        let technology = &self.technology;
         Ok(Memory {
             latencies: self.latencies()?,
-            transfer: line * 1_000_000_000_000 / BANDWIDTH,
+            transfer,
             lines_a_row: (ROW_BYTES / line).max(1),
-            banks: [Bank {
-                row: u64::MAX,
-                free: 0,
-            }; BANKS],
-            bus_free: 0,
+            banks: std::array::from_fn(|_| Bank::default()),
+            opened: VecDeque::with_capacity(ROWS),
+            bus: Bus::new(
+                transfer,
+                picos(&technology.write_to_read).unwrap_or(0),
+                picos(&technology.read_to_write).unwrap_or(0),
+            ),
             now: 0,
             buffer: VecDeque::with_capacity(self.write_buffer),
             write_buffer: self.write_buffer,
@@ -123,9 +156,6 @@ impl Chips {
 
     fn latencies(&self) -> Result<Latencies> {
         let technology = &self.technology;
-        let picos = |figure: &Option<terrace_device::Figure<Nanos>>| {
-            figure.as_ref().map(|figure| figure.value.0 * 1000)
-        };
         let read = picos(&technology.line_read);
         let write = picos(&technology.line_write);
         let (Some(read), Some(write)) = (read, write) else {
@@ -139,6 +169,9 @@ impl Chips {
             read,
             write,
             same_row,
+            row_cycle: picos(&technology.row_cycle).unwrap_or(0),
+            four_rows: picos(&technology.four_rows).unwrap_or(0),
+            array_write: picos(&technology.array_write),
         })
     }
 
@@ -147,13 +180,30 @@ impl Chips {
     pub fn consumed(&self, transfers: Transfers, elapsed: Nanos) -> Option<Consumed> {
         let row = Energy::of(&self.technology, Unit::Line)?;
         let in_row = Energy::of(&self.technology, Unit::LineInRow)?;
-        let rows = row.consumed(transfers.reads, transfers.writes, self.capacity, elapsed);
-        let (reads, writes) = (transfers.reads_in_row, transfers.writes_in_row);
-        Some(rows + in_row.consumed(reads, writes, Bytes(0), Nanos::ZERO))
+        let Transfers {
+            reads,
+            reads_in_row,
+            writes,
+            writes_in_row,
+            array_writes,
+        } = transfers;
+        if self.technology.array_write.is_none() {
+            let rows = row.consumed(reads, writes, self.capacity, elapsed);
+            let in_row = in_row.consumed(reads_in_row, writes_in_row, Bytes(0), Nanos::ZERO);
+            return Some(rows + in_row);
+        }
+        let mut all = row.consumed(reads, 0, self.capacity, elapsed)
+            + in_row.consumed(reads_in_row, 0, Bytes(0), Nanos::ZERO);
+        all.activate += row.activate * writes as f64;
+        // No source tells what changing the open row takes; assumed: what reading it does.
+        all.write += in_row.read * transfers.all_writes() as f64;
+        all.write += row.write * array_writes as f64;
+        Some(all)
     }
 
-    /// Returns the years until the cells wear out, if they are written evenly at this rate (Fedorov
-    /// 2016, 2.4.5); `None` where nothing is written or the endurance is not known.
+    /// Returns the years until the cells wear out, if they are written evenly at this rate of
+    /// [`Transfers::array_writes`] (Fedorov 2016, 2.4.5); `None` where nothing is written or the endurance is not
+    /// known.
     pub fn lifetime(&self, writes: u64, line: u64, elapsed: Nanos) -> Option<f64> {
         let endurance = self.technology.endurance.as_ref()?.value;
         let writes_a_cell = (writes * line) as f64 / self.capacity.0 as f64;
@@ -173,17 +223,29 @@ impl Memory {
     /// has room for it.
     pub fn write(&mut self, line: u64, at: u64) -> u64 {
         self.arrive(at);
-        let mut until = self.now;
-        if self.buffer.len() >= self.write_buffer {
-            until = match self.buffer.pop_front() {
-                Some((line, since)) => self.transfer(line, since, true),
-                None => self.transfer(line, until, true),
-            };
-        }
+        let until = match self.buffer.len() < self.write_buffer {
+            true => self.now,
+            false => self.drain(line),
+        };
         if self.write_buffer > 0 {
             self.buffer.push_back((line, self.now));
         }
         at + until.saturating_sub(self.now)
+    }
+
+    /// Writes half of the full buffer, or `line` where there is none, and returns the time at which the first write
+    /// is done.
+    fn drain(&mut self, line: u64) -> u64 {
+        let Some((first, since)) = self.buffer.pop_front() else {
+            return self.transfer(line, self.now, true);
+        };
+        let done = self.transfer(first, since, true);
+        while self.buffer.len() > self.write_buffer / 2
+            && let Some((line, _)) = self.buffer.pop_front()
+        {
+            self.transfer(line, self.now, true);
+        }
+        done
     }
 
     /// Advances to the time of a request. The clocks of cores differ; a request of a core that lags
@@ -191,19 +253,24 @@ impl Memory {
     fn arrive(&mut self, at: u64) {
         self.now = self.now.max(at);
         while let Some(&(line, since)) = self.buffer.front() {
-            let start = since.max(self.banks[self.bank(line).0].free);
+            let idle = self.banks[self.bank(line).0].done.max(self.bus.end());
+            let start = since.max(idle);
             if start >= self.now {
                 break;
             }
             self.buffer.pop_front();
-            self.transfer(line, since, true);
+            self.transfer(line, start, true);
         }
     }
 
-    /// Does all waiting writes.
+    /// Does all waiting writes, and closes all rows.
     pub fn flush(&mut self) {
         while let Some((line, since)) = self.buffer.pop_front() {
             self.transfer(line, since, true);
+        }
+        for bank in &mut self.banks {
+            self.transfers.array_writes += bank.dirty.len() as u64;
+            bank.dirty.clear();
         }
     }
 
@@ -215,22 +282,36 @@ impl Memory {
         ((mixed % BANKS as u64) as usize, row)
     }
 
-    /// Transfers a line as soon as its bank is free, and returns the time of completion.
+    /// Transfers a line as soon as its bank is ready, and returns the time of completion.
     fn transfer(&mut self, line: u64, earliest: u64, write: bool) -> u64 {
         let (index, row) = self.bank(line);
-        let bank = &mut self.banks[index];
-        let open = std::mem::replace(&mut bank.row, row) == row;
-        let latency = match (open, write) {
-            (true, _) => self.latencies.same_row,
-            (false, false) => self.latencies.read,
-            (false, true) => self.latencies.write,
+        let is_open = self.banks[index].open.is_some_and(|(open, _)| open == row);
+        let start = match is_open {
+            true => earliest.max(self.banks[index].ready),
+            false => self.open(index, row, earliest),
         };
-        let start = earliest.max(bank.free);
-        self.bus_free = self.bus_free.max(start) + self.transfer;
-        let done = self.bus_free.max(start + latency);
-        bank.free = done;
+        let Latencies {
+            read,
+            write: to_cells,
+            same_row,
+            array_write,
+            ..
+        } = self.latencies;
+        let latency = match (is_open, write && array_write.is_none()) {
+            (true, _) => same_row,
+            (false, true) => to_cells,
+            (false, false) => read,
+        };
+        let data = start + latency.saturating_sub(self.transfer);
+        let done = self.bus.transfer(data, write);
+        let bank = &mut self.banks[index];
+        bank.done = bank.done.max(done);
+        bank.ready = (done + self.transfer).saturating_sub(same_row).max(start);
+        if write {
+            self.note_write(index, line);
+        }
         let transfers = &mut self.transfers;
-        *match (open, write) {
+        *match (is_open, write) {
             (true, false) => &mut transfers.reads_in_row,
             (false, false) => &mut transfers.reads,
             (true, true) => &mut transfers.writes_in_row,
@@ -239,14 +320,58 @@ impl Memory {
         done
     }
 
+    /// Opens a row, after the changes of the one before are in its cells, and returns the time at which that begins.
+    fn open(&mut self, index: usize, row: u64, earliest: u64) -> u64 {
+        let Latencies {
+            row_cycle,
+            four_rows,
+            array_write,
+            ..
+        } = self.latencies;
+        let bank = &mut self.banks[index];
+        let mut start = earliest;
+        if let Some((_, opened)) = bank.open {
+            start = start.max(bank.done).max(opened + row_cycle);
+        }
+        if !bank.dirty.is_empty() {
+            start += array_write.unwrap_or(0);
+            self.transfers.array_writes += bank.dirty.len() as u64;
+            bank.dirty.clear();
+        }
+        if self.opened.len() == ROWS
+            && let Some(first) = self.opened.pop_front()
+        {
+            start = start.max(first + four_rows);
+        }
+        self.opened.push_back(start);
+        bank.open = Some((row, start));
+        start
+    }
+
+    /// Notes that a line of the open row of a bank is written.
+    fn note_write(&mut self, index: usize, line: u64) {
+        let dirty = &mut self.banks[index].dirty;
+        if self.latencies.array_write.is_none() {
+            self.transfers.array_writes += 1;
+        } else if !dirty.contains(&line) {
+            dirty.push(line);
+        }
+    }
+
     /// Returns the lines transferred so far.
     pub fn transfers(&self) -> Transfers {
         self.transfers
     }
 }
 
+/// Returns a time in picoseconds.
+fn picos(figure: &Option<Figure<Nanos>>) -> Option<u64> {
+    figure.as_ref().map(|figure| figure.value.0 * 1000)
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use terrace_device::Catalogue;
 
     use super::*;
@@ -285,16 +410,35 @@ mod tests {
     fn writes_wait_for_idle_time_and_delay_only_who_comes_right_after() {
         let mut pcm = memory("pcm-row", 32);
         assert_eq!(pcm.write(0, 0), 0);
-        assert_eq!(
-            pcm.read(1, 1000),
-            165_000,
-            "the write has begun, the row is open"
-        );
+        // The write has begun and opens the row; the bus turns.
+        let turned = 28_000 + 23_000 + pcm.transfer;
+        assert_eq!(pcm.read(1, 1000), turned);
         assert_eq!(pcm.transfers().writes, 1);
         assert_eq!(pcm.write(64 * 128, 200_000), 200_000);
         assert_eq!(pcm.transfers().writes, 1, "it waits");
         pcm.flush();
         assert_eq!(pcm.transfers().writes, 2);
+        assert_eq!(pcm.transfers().array_writes, 2);
+    }
+
+    /// Lee et al. 2009, 5: a row that is closed writes what was changed, and each line once.
+    #[test]
+    fn cells_are_written_when_a_row_is_closed() {
+        let mut pcm = memory("pcm-row", 0);
+        assert_eq!(pcm.write(0, 0), 28_000);
+        pcm.write(1, 100_000);
+        pcm.write(0, 200_000);
+        assert_eq!(pcm.transfers().array_writes, 0, "the row is open");
+        // Another row of the bank: its cells first.
+        let done = pcm.read(1 << 40, 300_000);
+        assert_eq!(done, 300_000 + 150_000 + 28_000);
+        assert_eq!(pcm.transfers().array_writes, 2);
+        // A row that was only read has nothing to write.
+        assert_eq!(pcm.read(0, 600_000), 628_000);
+        let mut dram = memory("dram", 0);
+        dram.write(0, 0);
+        dram.write(0, 100_000);
+        assert_eq!(dram.transfers().array_writes, 2, "at once");
     }
 
     #[test]
@@ -303,27 +447,143 @@ mod tests {
         // Lines of rows of one bank: the hashed bits of their numbers are equal.
         let line = |n: u64| n << 40;
         for n in 0..3 {
-            assert_eq!(pcm.write(line(n), 0), if n < 2 { 0 } else { 150_000 });
+            assert_eq!(pcm.write(line(n), 0), if n < 2 { 0 } else { 28_000 });
         }
-        assert!(pcm.write(line(3), 0) >= 300_000);
+        assert_eq!(pcm.write(line(3), 0), 28_000 + 150_000 + 28_000);
         let mut bare = memory("pcm-row", 0);
-        assert_eq!(
-            bare.write(0, 5),
-            150_005,
-            "without a buffer everybody waits"
-        );
+        assert_eq!(bare.write(0, 5), 28_005, "without a buffer everybody waits");
     }
 
     #[test]
     fn the_bus_carries_a_line_at_a_time() {
         let mut dram = memory("dram", 32);
-        let rows = (0..8).map(|row| dram.read(row * 128, 0));
-        let last = rows.max().unwrap();
-        assert_eq!(
-            last,
-            8 * (64 * 1_000_000_000_000 / BANDWIDTH),
-            "48 ns, though 15 each"
+        let line = dram.transfer;
+        let rows = (0..4).map(|row| dram.read(row * 128, 0));
+        assert_eq!(rows.max().unwrap(), 15_000 + 3 * line);
+        let rows = (4..8).map(|row| dram.read(row * 128, 0));
+        let last = 30_000 + 15_000 + 3 * line;
+        assert_eq!(rows.max().unwrap(), last, "four rows are opened in 30 ns");
+        // Those of an open row follow each other.
+        assert_eq!(dram.read(1, 100_000), 115_000);
+        assert_eq!(dram.read(2, 100_000), 115_000 + line);
+    }
+
+    #[test]
+    fn a_busy_bank_leaves_the_bus_to_others() {
+        let mut dram = memory("dram", 32);
+        let line = dram.transfer;
+        assert_eq!(dram.read(0, 0), 15_000);
+        assert_eq!(dram.read(1 << 40, 0), 51_000 + 15_000, "a row cycle later");
+        assert_eq!(dram.read(128, 0), 15_000 + line);
+    }
+
+    /// Requests at random, many of them to few rows.
+    fn requests() -> impl Strategy<Value = Vec<(u64, u64, bool)>> {
+        let request = (0..6_u64, 0..40_u64, 0..4_u64, any::<bool>());
+        let request =
+            request.prop_map(|(pause, row, line, write)| (1000 * pause, row * 128 + line, write));
+        prop::collection::vec(request, 1..300)
+    }
+
+    proptest! {
+        /// Banks and rows keep their distances, and every line that was written is written to its cells once a visit
+        /// of its row.
+        #[test]
+        fn rows_keep_their_distance(requests in requests(), technology in prop::sample::select(vec!["dram", "pcm-row"])) {
+            let mut memory = memory(technology, 4);
+            let (mut at, mut opened) = (0, Vec::new());
+            let mut known: [Option<(u64, u64)>; BANKS] = [None; BANKS];
+            let mut asked = [0, 0];
+            for (pause, line, write) in requests {
+                at += pause;
+                let done = match write {
+                    true => memory.write(line, at),
+                    false => memory.read(line, at),
+                };
+                let least = if write { 0 } else { 15_000 };
+                prop_assert!(done >= at + least);
+                asked[usize::from(write)] += 1;
+                for (bank, known) in memory.banks.iter().zip(&mut known) {
+                    if bank.open != *known {
+                        let (_, now) = bank.open.unwrap();
+                        if let Some((_, before)) = *known {
+                            prop_assert!(now >= before + memory.latencies.row_cycle);
+                        }
+                        opened.push(now);
+                        *known = bank.open;
+                    }
+                }
+            }
+            memory.flush();
+            let found = memory.transfers();
+            prop_assert_eq!([found.all_reads(), found.all_writes()], asked);
+            prop_assert!(found.array_writes <= found.all_writes());
+            prop_assert!(found.array_writes >= u64::from(found.all_writes() > 0));
+            opened.sort_unstable();
+            // A bank may open several rows between two looks at it, so only those that were seen are compared.
+            for five in opened.windows(ROWS + 1) {
+                prop_assert!(technology != "dram" || five[ROWS] >= five[0] + memory.latencies.four_rows);
+            }
+        }
+    }
+
+    /// Saturated with requests of which one in ten writes, as Kim, Yang and Mutlu compared five simulators (Ramulator,
+    /// CAL 2015, table 3; parameters: its README): DDR3-1600K, one rank, 32 requests of each kind in the queue.
+    /// Returns nanoseconds a request.
+    fn saturated(mut line: impl FnMut(u64) -> u64) -> f64 {
+        let (requests, queue, cycle) = (200_000, 32, 1_250);
+        let mut memory = memory("dram", queue);
+        memory.transfer = 4 * cycle;
+        memory.latencies = Latencies {
+            read: (11 + 11 + 11 + 4) * cycle,
+            write: (11 + 11 + 8 + 4) * cycle,
+            same_row: (11 + 4) * cycle,
+            row_cycle: 39 * cycle,
+            four_rows: 24 * cycle,
+            array_write: None,
+        };
+        memory.bus = Bus::new(memory.transfer, 17 * cycle, cycle);
+        let mut under_way = std::collections::BinaryHeap::new();
+        let (mut at, mut end) = (0, 0);
+        for index in 0..requests {
+            let line = line(index);
+            if index % 10 == 9 {
+                at = at.max(memory.write(line, at));
+                continue;
+            }
+            if under_way.len() == queue
+                && let Some(std::cmp::Reverse(done)) = under_way.pop()
+            {
+                at = at.max(done);
+            }
+            let done = memory.read(line, at);
+            under_way.push(std::cmp::Reverse(done));
+            end = end.max(done);
+        }
+        end as f64 / 1000.0 / requests as f64
+    }
+
+    /// The cycles of 100 million requests, in millions: 652 at random and 411 in order by Ramulator; 645 to 666 and
+    /// 406 to 413 by four others.
+    #[test]
+    fn a_saturated_memory_is_as_fast_as_other_simulators_say() {
+        let mut state = 1_u64;
+        let random = saturated(|_| {
+            // Marsaglia's xorshift.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % (1 << 24)
+        });
+        let stream = saturated(|index| index);
+        let off = |ours: f64, cycles: f64| ours / (cycles * 1.25) - 1.0;
+        println!("random {random:.2} ns, stream {stream:.2} ns a request");
+        // Rows are opened in the order of requests here: one that waits for its bank holds up those behind it.
+        assert!(
+            (0.0..0.7).contains(&off(random, 6.52)),
+            "at random {random} ns"
         );
+        assert!(off(stream, 4.11).abs() < 0.1, "in order {stream} ns");
     }
 
     #[test]
@@ -334,6 +594,7 @@ mod tests {
             reads_in_row: 2,
             writes: 3,
             writes_in_row: 4,
+            array_writes: 5,
         };
         let consumed = pcm.consumed(transfers, Nanos(1000)).unwrap();
         let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
@@ -341,7 +602,8 @@ mod tests {
             close(consumed.read, 78e-3 * (28e-9 + 2.0 * 15e-9)),
             "{consumed:?}"
         );
-        assert!(close(consumed.write, 773e-3 * (3.0 * 150e-9 + 4.0 * 15e-9)));
+        let buffered = 78e-3 * 7.0 * 15e-9;
+        assert!(close(consumed.write, buffered + 773e-3 * 5.0 * 150e-9));
         assert!(close(consumed.activate, 25e-3 * 28e-9 * 4.0));
         assert!(close(consumed.standby, 4.0 * 45e-3 * 1e-6));
         let year = Nanos(31_557_600_000_000_000);

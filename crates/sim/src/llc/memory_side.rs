@@ -4,7 +4,7 @@ use terrace_base::{Bytes, Nanos, Result};
 use terrace_device::Consumed;
 use terrace_policy::llc::{Geometry, Kind};
 
-use super::batch::Asked;
+use super::batch::{Asked, Near};
 use super::core::{CYCLE, Core, LOOKUP};
 use super::level::{Level, Victim};
 use super::memory::{Chips, Memory, Transfers};
@@ -125,7 +125,7 @@ impl MemorySide {
         if demand {
             self.cores[index].make_room();
         }
-        let looked = self.cores[index].now() + LOOKUP * CYCLE;
+        let looked = self.cores[index].begin(asked.after) + LOOKUP * CYCLE;
         if demand {
             let done = match asks.read {
                 true => self.read(asked.request.line, looked),
@@ -139,6 +139,11 @@ impl MemorySide {
                 self.cores[index].wait_until(until);
             }
         }
+    }
+
+    /// Serves a load from the second level.
+    pub fn load_near(&mut self, near: &Near) {
+        self.cores[usize::from(near.core)].load_near(near.instruction, near.after);
     }
 
     fn read(&mut self, line: u64, at: u64) -> u64 {
@@ -246,7 +251,7 @@ impl MemorySide {
             energy: backing.consumed(memory, cache.unwrap_or_default(), elapsed),
             lifetime_years: backing
                 .memory
-                .lifetime(memory.all_writes(), self.line, elapsed),
+                .lifetime(memory.array_writes, self.line, elapsed),
             cores,
         }
     }

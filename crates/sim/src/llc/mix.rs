@@ -12,16 +12,19 @@ use super::program::{Open, Program, Run, file, once, require_trace};
 /// The most cores: a core is numbered by a byte.
 const MOST_CORES: usize = 256;
 
-/// Instructions, approximately, of a turn, after which the program with the fewest instructions takes the next turn.
+/// Instructions, approximately, of a turn, after which the program that is behind takes the next turn.
 const TURN: u64 = 1000;
 
 /// Programs that share a last-level cache, each on separate cores.
 ///
-/// Programs take turns by the instructions that they have executed, so all progress equally. A program
+/// Programs take turns by their time, if it is told ([`Mix::set_time`]), so that a fast one asks for more than a slow
+/// one; otherwise by the instructions that they have executed, so that all progress equally. A program
 /// that ends begins again until all have run once, as is usual for mixes; repeated accesses count, too,
 /// because other programs run beside them.
 pub struct Mix<'a> {
     programs: Vec<Program<'a>>,
+    /// By program: its time, if it is told.
+    times: Option<Vec<u64>>,
 }
 
 impl<'a> Mix<'a> {
@@ -43,7 +46,10 @@ impl<'a> Mix<'a> {
         for (index, program) in programs.iter_mut().enumerate() {
             program.cores = index * each..(index + 1) * each;
         }
-        Ok(Self { programs })
+        Ok(Self {
+            programs,
+            times: None,
+        })
     }
 
     /// Opens trace files, a program each, with these columns, as [`Mix::new`] does.
@@ -130,8 +136,24 @@ impl<'a> Mix<'a> {
         Ok(Some((turn, program.run(most, instructions))))
     }
 
-    /// Returns the program with the fewest instructions, and the instructions of its turn.
+    /// Has programs take turns by their times from now on, which begin at 0.
+    pub fn keep_time(&mut self) {
+        self.times = Some(vec![0; self.programs.len()]);
+    }
+
+    /// Says how much time a program has taken, over all of its cores, and how much its last turn has at least.
+    pub fn set_time(&mut self, program: usize, time: u64, least: u64) {
+        if let Some(known) = self.times.as_mut().and_then(|all| all.get_mut(program)) {
+            *known = time.max(*known + least.max(1));
+        }
+    }
+
+    /// Returns the program that is behind, and the instructions of its turn.
     fn turn(&self) -> (usize, u64) {
+        if let Some(times) = &self.times {
+            let behind = times.iter().enumerate().min_by_key(|(_, time)| **time);
+            return (behind.map_or(0, |(program, _)| program), TURN);
+        }
         let position = |index: usize| self.programs[index].position();
         let behind = |&index: &usize| (position(index), index);
         let all = 0..self.programs.len();

@@ -23,8 +23,10 @@
 //! - The banks of the last level are not modelled.
 
 pub(crate) mod batch;
+mod bus;
 pub(crate) mod core;
 mod core_side;
+mod dependence;
 mod flush;
 pub(crate) mod frames;
 pub(crate) mod grid;
@@ -50,7 +52,7 @@ mod simulated;
 
 /// Constants of the models of core and memory, each explained where it is defined.
 pub mod model {
-    pub use super::core::{CYCLE, ISSUE, LOOKUP, OUTSTANDING, WINDOW};
+    pub use super::core::{CYCLE, ISSUE, LOOKUP, NEAR, OUTSTANDING, WINDOW};
     pub use super::memory::{BANDWIDTH, BANKS, ROW_BYTES};
     pub use super::memory_side::DRAM_CACHE_WAYS;
     pub use super::program::INSTRUCTIONS_AN_ACCESS;

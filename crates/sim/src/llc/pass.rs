@@ -27,7 +27,9 @@ pub struct Sinks<'a> {
 /// Simulates the private levels of all programs once, and all last-level caches on their requests.
 ///
 /// Caches are simulated in parallel, while the next requests are made; the results are the same on any
-/// number of processors. `progress` is called with the number of accesses after every batch.
+/// number of processors. Several programs take turns by time, that of the first cache whose policy foresees nothing,
+/// with its first memory, so that all caches see the same requests; without one, by instructions. `progress` is
+/// called with the number of accesses after every batch.
 ///
 /// # Errors
 /// Errors of the traces and the sinks; a usage error where the settings cannot be simulated.
@@ -65,17 +67,28 @@ pub fn run(
     let counts_instructions = mix.programs().iter().all(Program::counts_instructions);
     let mut core_side = CoreSide::new(mix, settings, rows_are)?;
 
+    let has_time = !settings.memories.is_empty() && !seeing.is_empty();
+    let by_time = has_time && core_side.programs() > 1;
+    if by_time {
+        core_side.keep_time();
+    }
     let (mut batch, mut next, mut block) = (Batch::default(), Batch::default(), Block::default());
-    let mut more = core_side.fill(&mut batch)?;
+    let mut more = match by_time {
+        true => core_side.fill_turn(&mut batch)?,
+        false => core_side.fill(&mut batch)?,
+    };
     while more {
-        let serve = |shared: &mut Shared| shared.serve(&batch);
-        let (filled, ()) = rayon::join(
-            || core_side.fill(&mut next),
-            || match &mut seeing[..] {
-                [(_, only)] => serve(only),
-                many => many.par_iter_mut().for_each(|(_, shared)| serve(shared)),
-            },
-        );
+        let filled = match (by_time, &mut seeing[..]) {
+            (true, [(_, first), others @ ..]) => {
+                first.serve(&batch);
+                others
+                    .iter_mut()
+                    .for_each(|(_, shared)| shared.serve(&batch));
+                core_side.tell_time(|core, instruction| first.advance(core, instruction));
+                core_side.fill_turn(&mut next)
+            }
+            (_, seeing) => serve_and_fill(seeing, &batch, &mut core_side, &mut next),
+        };
         if let Some(sink) = &mut sinks.requests {
             rows(&batch, lines, &mut block);
             sink.write(&block)?;
@@ -110,6 +123,25 @@ pub fn run(
         pages: core_side.faults(),
         outcomes: found.map(|(llc, shared)| shared.outcome(llc)).collect(),
     })
+}
+
+/// Serves a batch in all caches while the next one is made; returns whether there were accesses.
+fn serve_and_fill(
+    caches: &mut [(&Llc, &mut Shared)],
+    batch: &Batch,
+    core_side: &mut CoreSide,
+    next: &mut Batch,
+) -> Result<bool> {
+    let (filled, ()) = rayon::join(
+        || core_side.fill(next),
+        || match caches {
+            [(_, only)] => only.serve(batch),
+            many => many
+                .par_iter_mut()
+                .for_each(|(_, shared)| shared.serve(batch)),
+        },
+    );
+    filled
 }
 
 /// Writes the requests to memory of the only cache that keeps them.

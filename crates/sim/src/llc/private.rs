@@ -2,6 +2,7 @@
 
 use terrace_policy::llc::{Geometry, Kind};
 
+use super::dependence::Dependences;
 use super::level::Level;
 
 /// Counts of a private level, warm-up included.
@@ -33,6 +34,8 @@ pub struct Private {
     first: Option<Level>,
     second: Option<Level>,
     counts: [LevelCounts; 2],
+    /// The loads for which addresses wait; nothing where a trace does not say.
+    pub dependences: Dependences,
 }
 
 impl Private {
@@ -42,6 +45,7 @@ impl Private {
             first: first.map(Level::new),
             second: second.map(Level::new),
             counts: [LevelCounts::default(); 2],
+            dependences: Dependences::default(),
         }
     }
 
@@ -68,6 +72,11 @@ impl Private {
         if let Some(level) = self.top() {
             level.again(first, write);
         }
+    }
+
+    /// Returns the misses of the first level.
+    pub fn first_misses(&self) -> u64 {
+        self.counts[0].misses
     }
 
     /// Counts touches.

@@ -76,6 +76,7 @@ mod tests {
                 &Asked {
                     request,
                     instruction: 9,
+                    after: 0,
                 },
             );
             assert_eq!(Rows::Requests.kind(&row), kind);

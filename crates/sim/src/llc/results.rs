@@ -259,6 +259,9 @@ fn transfers() -> Vec<Field<Transfers>> {
         "writes" None |lines| lines.all_writes();
         /// lines written to the open row
         "writes_in_open_row" None |lines| lines.writes_in_row;
+        /// lines written to cells: where a memory writes them when a row is closed, several writes of a line may be
+        /// one
+        "array_writes" None |lines| lines.array_writes;
     }
 }
 

@@ -92,6 +92,7 @@ impl Shared {
                 self.flush(flushed);
             }
             if begin == batch.len() {
+                self.load_near(batch);
                 return;
             }
             let next = flushed.peek().map_or(batch.len(), |flushed| flushed.before);
@@ -153,7 +154,12 @@ impl Shared {
     /// Sends the reads and writes of requests to the memory sides.
     fn ask_memory(&mut self, batch: &Batch, range: Range<usize>) {
         for memory_side in &mut self.memory_sides {
-            for (asked, outcome) in batch.asked(range.clone()).zip(&self.outcomes) {
+            let mut nears = batch.nears(range.clone()).iter().peekable();
+            let asked = range.clone().zip(batch.asked(range.clone()));
+            for ((index, asked), outcome) in asked.zip(&self.outcomes) {
+                while let Some(near) = nears.next_if(|near| near.before <= index) {
+                    memory_side.load_near(near);
+                }
                 memory_side.serve(&asked, asks(&asked, outcome));
             }
         }
@@ -161,6 +167,14 @@ impl Shared {
             for (asked, outcome) in batch.asked(range).zip(&self.outcomes) {
                 note(traffic, self.lines, &asked, asks(&asked, outcome));
             }
+        }
+    }
+
+    /// Has loads from the second level take their time that no request follows.
+    fn load_near(&mut self, batch: &Batch) {
+        for memory_side in &mut self.memory_sides {
+            let nears = batch.late_nears().iter();
+            nears.for_each(|near| memory_side.load_near(near));
         }
     }
 
@@ -180,6 +194,13 @@ impl Shared {
             positions: self.cache.tags().positions().to_vec(),
         });
         self.memory_sides.iter_mut().for_each(MemorySide::measure);
+    }
+
+    /// Has a core execute up to an instruction, and returns its time before the first memory in picoseconds, 0 if there
+    /// is none.
+    pub fn advance(&mut self, core: usize, instruction: u64) -> u64 {
+        let memory = self.memory_sides.first_mut();
+        memory.map_or(0, |memory| memory.advance(core, instruction))
     }
 
     /// Ends the simulation, after the given instructions of each core.

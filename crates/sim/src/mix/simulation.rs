@@ -193,6 +193,7 @@ impl<'a> Simulation<'a> {
             batch.push(Asked {
                 request,
                 instruction,
+                after: 0,
             });
         });
         self.serve();
@@ -281,7 +282,13 @@ impl<'a> Simulation<'a> {
             }
         }
         let (mut misses, tasks) = (0, self.tasks.len());
-        for (asked, outcome) in self.batch.asked(0..self.batch.len()).zip(&self.outcomes) {
+        let requests = self.batch.len();
+        let mut nears = self.batch.nears(0..requests).iter().peekable();
+        let asked = (0..).zip(self.batch.asked(0..requests));
+        for ((index, asked), outcome) in asked.zip(&self.outcomes) {
+            while let Some(near) = nears.next_if(|near| near.before <= index) {
+                self.memory_side.load_near(near);
+            }
             self.memory_side.serve(&asked, asks(&asked, outcome));
             let demand = asked.request.kind != Kind::WriteBack;
             misses += u64::from(demand && !matches!(outcome, Outcome::Hit { .. }));
@@ -293,6 +300,8 @@ impl<'a> Simulation<'a> {
                 }
             }
         }
+        let late = self.batch.late_nears().iter();
+        late.for_each(|near| self.memory_side.load_near(near));
         misses
     }
 

@@ -188,7 +188,7 @@ impl Simulation {
             let given_back = discards..run.discards;
             discards = run.discards;
             if let Some(event) = run.order {
-                self.order(index, event);
+                self.order(index, event, batch);
                 continue;
             }
             let position = self.programs[program].known_to;
@@ -197,9 +197,7 @@ impl Simulation {
             let thread = &mut self.threads[index];
             thread.feed(batch, begin..run.end, given_back);
             thread.known_to = self.programs[program].known_to;
-            if matches!(thread.state, State::Parked | State::Starving) {
-                thread.state = State::Running;
-            }
+            thread.start_over();
             self.programs[program].last = Some(index);
             begin = run.end;
         }
@@ -224,14 +222,21 @@ impl Simulation {
     }
 
     /// Orders the next run of a thread, or the end of its last one, with the runs of others, as a trace says.
-    fn order(&mut self, index: usize, event: Event) {
+    fn order(&mut self, index: usize, event: Event, batch: &Arc<Batch>) {
         if self.settings.thread_order == ThreadOrder::Together {
             return;
         }
         let program = self.threads[index].program;
         self.programs[program].ordered = true;
         match event {
-            Event::Release(point) => self.name_end(index, Mark::Point(program, point)),
+            Event::Release(point) => {
+                // What it waits for comes before the point, even if it touches nothing in between.
+                if self.threads[index].is_ordered() {
+                    self.threads[index].feed(batch, 0..0, 0..0);
+                    self.threads[index].start_over();
+                }
+                self.name_end(index, Mark::Point(program, point));
+            }
             Event::Acquire(point) => self.threads[index].come_after(Mark::Point(program, point)),
         }
     }

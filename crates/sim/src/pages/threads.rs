@@ -225,6 +225,13 @@ impl Thread {
         });
     }
 
+    /// Has a thread go on that had nothing to do.
+    pub(super) fn start_over(&mut self) {
+        if matches!(self.state, State::Parked | State::Starving) {
+            self.state = State::Running;
+        }
+    }
+
     /// Names the end of the last known run. Returns whether that run is yet to be completed.
     pub(super) fn name_end(&mut self, mark: Mark) -> bool {
         let made = self.left.is_empty() && matches!(self.state, State::Starving | State::Parked);

@@ -4,4 +4,5 @@ mod flush;
 mod laws;
 mod replay;
 mod slow;
+mod time;
 mod twin;

@@ -6,6 +6,7 @@ use terrace_policy::{prefetch, replacement};
 use terrace_sim::pages::{FaultCost, Foresight, Outcome, PageMachine, Prefetch, Survey, Tier, run};
 use terrace_sim::workload::Workload;
 use terrace_trace::discard::Discard;
+use terrace_trace::order::Order as ThreadOrder;
 use terrace_trace::{Access, Block, Meta, Source};
 
 /// A trace in memory, read in blocks of a few accesses.
@@ -14,6 +15,7 @@ pub struct Trace {
     accesses: Vec<Access>,
     /// Rows count from the next access.
     discards: Vec<Discard>,
+    orders: Vec<ThreadOrder>,
     block: usize,
 }
 
@@ -34,6 +36,9 @@ impl Source for Trace {
         self.discards
             .iter_mut()
             .for_each(|discard| discard.row -= some);
+        let due = self.orders.extract_if(.., |order| order.row < some);
+        block.orders.extend(due);
+        self.orders.iter_mut().for_each(|order| order.row -= some);
         Ok(())
     }
 }
@@ -45,15 +50,30 @@ pub fn trace(accesses: &[Access], block: usize) -> Box<dyn Source> {
 
 /// The same, with pages that are given back before some of the accesses.
 pub fn trace_with(accesses: &[Access], discards: &[Discard], block: usize) -> Box<dyn Source> {
-    Box::new(Trace {
+    Box::new(recording(accesses, discards, &[], block))
+}
+
+/// The same, with what orders threads.
+pub fn ordered(accesses: &[Access], orders: &[ThreadOrder], block: usize) -> Box<dyn Source> {
+    Box::new(recording(accesses, &[], orders, block))
+}
+
+fn recording(
+    accesses: &[Access],
+    discards: &[Discard],
+    orders: &[ThreadOrder],
+    block: usize,
+) -> Trace {
+    Trace {
         meta: Meta {
             counts_instructions: true,
             ..Meta::default()
         },
         accesses: accesses.to_vec(),
         discards: discards.to_vec(),
+        orders: orders.to_vec(),
         block,
-    })
+    }
 }
 
 /// A touch of a page after so many instructions of the thread.

@@ -8,5 +8,6 @@ mod laws;
 mod machine;
 mod naive;
 mod oracle;
+mod threads;
 mod twin;
 mod writes;

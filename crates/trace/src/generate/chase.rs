@@ -13,6 +13,8 @@ use super::random::Random;
 use crate::source::Source;
 
 const POINTER: u64 = 8;
+/// Instructions of the loop, of which the first loads.
+const LOOP: u8 = 3;
 
 /// A pointer chase over a circular list of all nodes in random order
 ///
@@ -46,8 +48,8 @@ impl Chase {
         let order = Permutation::new(nodes, &mut Random::new(settings.seed));
         let mut next = 0;
         let step = move |log: &mut Log| {
-            log.load(0, array + order.at(next) * node, POINTER);
-            log.work(2);
+            log.dependent_load(0, array + order.at(next) * node, POINTER, LOOP);
+            log.work(u64::from(LOOP) - 1);
             next = (next + 1) % nodes;
             true
         };
@@ -62,6 +64,7 @@ mod tests {
 
     use super::super::testing::{HEAP, settings, touches};
     use super::*;
+    use crate::access::Block;
 
     #[test]
     fn one_circle_of_all_nodes() {
@@ -73,5 +76,21 @@ mod tests {
         let nodes: BTreeSet<u64> = first.iter().map(|t| t.0).collect();
         assert_eq!(nodes, (0..100).map(|i| HEAP + i * 96).collect());
         assert!(trace.iter().all(|t| (t.1, t.2) == (8, false)));
+    }
+
+    #[test]
+    fn every_load_needs_the_one_before() {
+        let node = Bytes(64);
+        let mut trace = Chase { node }
+            .source(&settings(40_000, 1 << 20, 1))
+            .unwrap();
+        let mut block = Block::default();
+        let mut loads = 0;
+        while trace.next_block(&mut block).unwrap() {
+            assert_eq!(block.depends, vec![3; block.len()]);
+            assert!(block.instruction.windows(2).all(|two| two[1] - two[0] == 3));
+            loads += block.len();
+        }
+        assert_eq!(loads, 40_000);
     }
 }

@@ -27,6 +27,7 @@ impl Log {
     pub(super) fn end(&mut self, block: &mut Block, most: u64) -> u64 {
         let len = usize::try_from(most).map_or(self.len(), |most| most.min(self.len()));
         self.block.resize(len);
+        self.block.depends.truncate(len);
         std::mem::swap(&mut self.block, block);
         len as u64
     }
@@ -48,6 +49,13 @@ impl Log {
     /// Logs a store, number 1 in the code, or a load, number 0, of `size` bytes.
     pub(super) fn access(&mut self, write: bool, address: u64, size: u64) {
         self.note(write.into(), address, size, write);
+    }
+
+    /// Logs a load of `size` bytes, number `site`, whose address comes from a load so many instructions before.
+    pub(super) fn dependent_load(&mut self, site: u64, address: u64, size: u64, before: u8) {
+        self.load(site, address, size);
+        self.block.depends.resize(self.block.address.len() - 1, 0);
+        self.block.depends.push(before);
     }
 
     /// Counts instructions that touch no memory.

@@ -10,8 +10,8 @@ use crate::discard::Discard;
 use crate::order::{Event, Order};
 
 /// Replaces the accesses of `block` by the first `limit` accesses of `chunk`. Discards and orders may lie behind the
-/// last.
-pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
+/// last. With `depends` the block says where addresses come from.
+pub fn decode(chunk: &Chunk, depends: bool, limit: u64, block: &mut Block) {
     let records = chunk.records();
     // A block that is reused has this length already; every value is overwritten.
     block.resize(records.len());
@@ -19,6 +19,8 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     let mut rows = 0;
     block.discards.clear();
     block.orders.clear();
+    block.depends.clear();
+    let mut distance = 0;
     let mut columns = (block.instruction.iter_mut())
         .zip(&mut block.address)
         .zip(&mut block.ip)
@@ -27,6 +29,7 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     for record in records {
         match record.said() {
             Said::Instruction(count) => instruction = count,
+            Said::Depends(instructions) => distance = instructions,
             Said::Word { .. }
             | Said::Reported { .. }
             | Said::Frame(_)
@@ -52,6 +55,9 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
                 *to_ip = ip;
                 *to_size = kind.bytes();
                 *to_write = kind.write();
+                if depends {
+                    block.depends.push(std::mem::take(&mut distance));
+                }
                 rows += 1;
             }
         }
@@ -60,6 +66,7 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     block.thread.fill(saturated(chunk.thread()));
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     block.resize(rows.min(limit));
+    block.depends.truncate(limit);
     if rows >= limit {
         block.discards.retain(|discard| discard.row < limit as u64);
         block.orders.retain(|order| order.row < limit as u64);
@@ -146,7 +153,9 @@ impl Reports {
                     });
                     block.changes.push(Change::default());
                 }
-                Said::Frame(_) | Said::Allocated { .. } | Said::Freed { .. } => {}
+                // Contents are of runs, and what addresses depend on is of accesses.
+                Said::Depends(_) | Said::Frame(_) | Said::Allocated { .. } | Said::Freed { .. } => {
+                }
                 Said::Word { address, value } => self.words.push(word(address, value)),
                 Said::Discard { page, pages } => {
                     let rows = block.len();
@@ -211,6 +220,7 @@ mod tests {
                 Record::access(address, Kind::new(bytes, write), ip, step.into())
             }),
             1 => (0..1_u64 << 60).prop_map(Record::instruction),
+            3 => any::<u8>().prop_map(Record::depends),
             1 => (0..1_u64 << 36, 1..9_u64).prop_map(|(page, pages)| Record::discard(page, pages)),
             1 => any::<(bool, u64)>().prop_map(|(acquires, point)| Record::order(match acquires {
                 true => Event::Acquire(Point(point)),
@@ -220,9 +230,9 @@ mod tests {
     }
 
     /// Decodes one record after the other.
-    fn slow(records: &[Record], owner: Owner, limit: usize) -> Block {
+    fn slow(records: &[Record], owner: Owner, depends: bool, limit: usize) -> Block {
         let mut block = Block::default();
-        let mut now = owner.instruction;
+        let (mut now, mut distance) = (owner.instruction, 0);
         for record in records {
             match record.said() {
                 Said::Instruction(count) => now = count,
@@ -233,7 +243,11 @@ mod tests {
                     step,
                 } => {
                     now += step;
+                    let distance = std::mem::take(&mut distance);
                     if block.len() < limit {
+                        if depends {
+                            block.depends.push(distance);
+                        }
                         block.push(Access {
                             instruction: now,
                             address,
@@ -265,6 +279,7 @@ mod tests {
                         });
                     }
                 }
+                Said::Depends(instructions) => distance = instructions,
                 Said::Word { .. }
                 | Said::Reported { .. }
                 | Said::Frame(_)
@@ -322,7 +337,7 @@ mod tests {
             let mut whole = Block::default();
             Reports::default().decode(chunk, true, u64::MAX, &mut whole);
             prop_assert_eq!(&parts, &whole);
-            let mut slowly = slow(&records, owner, usize::MAX);
+            let mut slowly = slow(&records, owner, false, usize::MAX);
             for (_, words, ended) in &rows {
                 let words: Vec<_> = (0..*words).map(|n| Word { index: n, value: n.into() }).collect();
                 let change = Change { words: &words, version: 9, checksum: 11 };
@@ -335,6 +350,7 @@ mod tests {
         fn chunks_become_blocks(
             chunks in prop::collection::vec(prop::collection::vec(record(), 0..50), 1..4),
             limit in 0..60_usize,
+            depends: bool,
         ) {
             let pool = Pool::create(RecordSettings::default()).unwrap();
             let owner = Owner { process: 3, thread: 70_000, instruction: 1 << 40 };
@@ -342,8 +358,8 @@ mod tests {
             for records in chunks {
                 let chunk = pool.take(owner).unwrap();
                 prop_assert!(records.iter().all(|&record| chunk.push(record)));
-                decode(chunk, limit as u64, &mut block);
-                prop_assert_eq!(&block, &slow(&records, owner, limit));
+                decode(chunk, depends, limit as u64, &mut block);
+                prop_assert_eq!(&block, &slow(&records, owner, depends, limit));
             }
         }
     }

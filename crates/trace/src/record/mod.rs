@@ -38,7 +38,8 @@ mod watcher;
 
 pub use recorded::{Progress, Recorded, counted};
 pub use request::{
-    ALLOCATIONS, COMMAND, CONTENTS, FILTER, LEAST_MAPPING, LEVEL, PRIVATE_CACHES, Request, command,
+    ALLOCATIONS, COMMAND, CONTENTS, DEPENDENCES, FILTER, LEAST_MAPPING, LEVEL, PRIVATE_CACHES,
+    Request, command,
 };
 pub use session::Session;
 pub use symbols::Symbols;

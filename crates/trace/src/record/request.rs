@@ -21,6 +21,9 @@ pub const LEAST_MAPPING: &str = "recorded.least-mapping";
 /// The key under which a trace says that it was recorded with contents.
 pub const CONTENTS: &str = "recorded.contents";
 
+/// The key under which a trace says that it was recorded where addresses come from.
+pub const DEPENDENCES: &str = "recorded.dependences";
+
 /// The key under which a trace says from which size on it has allocations, in bytes.
 pub const ALLOCATIONS: &str = "recorded.allocations";
 
@@ -69,6 +72,12 @@ impl Request {
                  only one of them",
             ));
         }
+        if settings.depends && (settings.level != Level::Accesses || settings.filtered) {
+            return Err(Error::usage(
+                "--dependences says from which load each address comes, so it needs all accesses; leave --level, \
+                 --filter and --contents away",
+            ));
+        }
         if !settings.contents {
             return Ok(());
         }
@@ -103,6 +112,10 @@ impl Request {
             false => "none",
         };
         let contents = self.settings.contents.then(|| (CONTENTS, "yes".to_owned()));
+        let depends = self
+            .settings
+            .depends
+            .then(|| (DEPENDENCES, "yes".to_owned()));
         let about = [
             (COMMAND, self.command()),
             (LEVEL, self.settings.level.name().to_owned()),
@@ -119,6 +132,7 @@ impl Request {
         let about = about
             .into_iter()
             .chain(contents)
+            .chain(depends)
             .chain(least)
             .chain(objects);
         about.map(|(key, value)| (key.to_owned(), value)).collect()

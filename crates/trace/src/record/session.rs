@@ -80,6 +80,8 @@ pub struct Session {
     pending: Pending,
     /// The allocations so far; none if they are not recorded.
     allocations: Option<Collected>,
+    /// Whether it is recorded where addresses come from.
+    depends: bool,
     /// By chunk, how much of it was read; none where no contents are recorded.
     reports: Option<HashMap<usize, Reports>>,
 }
@@ -158,6 +160,7 @@ impl Session {
             block: Block::default(),
             pending: Pending::default(),
             allocations: request.allocations.map(|_| Collected::default()),
+            depends: request.settings.depends,
             reports: request.settings.contents.then(HashMap::new),
         })
     }
@@ -207,6 +210,13 @@ impl Session {
             return Err(Error::usage(
                 "only the native format keeps what pages hold; let the trace's name end in .parquet, or leave \
                  --contents away",
+            ));
+        }
+        if self.depends && !sink.keeps_dependences() {
+            self.end_the_program()?;
+            return Err(Error::usage(
+                "only the native format keeps where addresses come from; let the trace's name end in .parquet, or \
+                 leave --dependences away",
             ));
         }
         if self.allocations.is_some() && !sink.keeps_allocations() {
@@ -330,7 +340,7 @@ impl Session {
                 let reports = reports.entry(index).or_default();
                 reports.decode(chunk, whole, room, &mut self.block);
             }
-            None => decode(chunk, room, &mut self.block),
+            None => decode(chunk, self.depends, room, &mut self.block),
         }
         self.pending.place(chunk.thread(), &mut self.block);
         self.accesses += self.block.len() as u64;

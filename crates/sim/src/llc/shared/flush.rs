@@ -27,6 +27,7 @@ impl Shared {
                 kind: Kind::WriteBack,
             },
             instruction: flushed.instruction,
+            after: 0,
         };
         let asks = Asks {
             read: false,

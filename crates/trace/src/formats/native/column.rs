@@ -107,6 +107,11 @@ impl Column {
         self.narrowed(rows, into)
     }
 
+    /// Replaces `into` by the next `rows` values of 8 bits.
+    pub(super) fn u8(&mut self, rows: usize, into: &mut Vec<u8>) -> Result<()> {
+        self.narrowed(rows, into)
+    }
+
     /// Narrows values that other writers stored as 64 bits.
     fn narrowed<T: TryFrom<u64>>(&mut self, rows: usize, into: &mut Vec<T>) -> Result<()> {
         let mut wide = Vec::new();

@@ -1,13 +1,70 @@
 //! Names and types of the columns, and the mark of our own files.
 
+use crate::access::Block;
+
 /// The name of the format.
 pub(super) const NAME: &str = "native";
 /// The key that marks our traces; its value is the version of the layout.
 pub(super) const VERSION_KEY: &str = "terrace.trace";
-/// The version of the layout.
-pub(super) const VERSION: &str = "1";
-/// The version of the layout of a trace with contents.
-pub(super) const VERSION_WITH_CONTENTS: &str = "2";
+
+/// The columns of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Those that every trace has.
+    Plain,
+    /// What pages held besides.
+    Contents,
+    /// Where addresses come from besides.
+    Depends,
+}
+
+impl Layout {
+    const ALL: [Self; 3] = [Self::Plain, Self::Contents, Self::Depends];
+
+    /// Returns the layout of a version; none where there is no such version.
+    pub(super) fn of(version: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|layout| layout.version() == version)
+    }
+
+    /// Returns the layout that a trace has whose first accesses are those of `block`.
+    pub(super) fn of_block(block: &Block) -> Self {
+        match (block.changes.is_empty(), block.depends.is_empty()) {
+            (false, _) => Self::Contents,
+            (true, false) => Self::Depends,
+            (true, true) => Self::Plain,
+        }
+    }
+
+    /// Returns the version.
+    pub(super) fn version(self) -> &'static str {
+        match self {
+            Self::Plain => "1",
+            Self::Contents => "2",
+            Self::Depends => "3",
+        }
+    }
+
+    /// Returns the names of all columns, in their order.
+    pub(super) fn columns(self) -> Vec<&'static str> {
+        let more = match self {
+            Self::Plain => &[][..],
+            Self::Contents => &CONTENTS,
+            Self::Depends => &[DEPENDS],
+        };
+        [&COLUMNS[..], more].concat()
+    }
+
+    /// Returns the layout in Parquet's own notation.
+    pub(super) fn schema(self) -> String {
+        let more = match self {
+            Self::Plain => "",
+            Self::Contents => CONTENTS_SCHEMA,
+            Self::Depends => DEPENDS_SCHEMA,
+        };
+        format!("message access {{ {SCHEMA} {more} }}")
+    }
+}
 
 /// The names of the columns, in their order.
 pub(super) const COLUMNS: [&str; 7] = [
@@ -22,16 +79,12 @@ pub(super) const COLUMNS: [&str; 7] = [
 
 /// The columns that follow in a trace with contents.
 pub(super) const CONTENTS: [&str; 4] = ["version", "checksum", INDEX, VALUE];
+/// The column that follows in a trace with dependences.
+pub(super) const DEPENDS: &str = "depends";
 /// The list of the places of words.
 pub(super) const INDEX: &str = "word_index.list.element";
 /// The list of their values.
 pub(super) const VALUE: &str = "word_value.list.element";
-
-/// Returns the layout in Parquet's own notation.
-pub(super) fn schema(contents: bool) -> String {
-    let contents = if contents { CONTENTS_SCHEMA } else { "" };
-    format!("message access {{ {SCHEMA} {contents} }}")
-}
 
 const SCHEMA: &str = "
     required int64 instruction (INTEGER(64,false));
@@ -51,3 +104,6 @@ const CONTENTS_SCHEMA: &str = "
     required group word_value (LIST) { repeated group list {
         required int64 element (INTEGER(64,false));
     } }";
+
+const DEPENDS_SCHEMA: &str = "
+    required int32 depends (INTEGER(8,false));";

@@ -27,6 +27,9 @@
 //! Both lists of a row have the same length. A row group ends also where it has 2^22 words, and pages of lists
 //! end where rows do.
 //!
+//! A trace that says where addresses come from has version 3 of the layout, and the column `depends`, INT32,
+//! unsigned 8 bits: [`Block::depends`](crate::Block::depends).
+//!
 //! Pages that were given back ([`crate::discard`]) are in the metadata of a trace of either version, because they
 //! are few: `terrace.discards` is a table of comma-separated values with the header `row,process,page,pages`, in the
 //! order of rows, which count from 0 for the whole trace; `terrace.discards.xxh3` is the checksum of this text.

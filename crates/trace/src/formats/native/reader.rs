@@ -13,9 +13,7 @@ use terrace_base::{Context, Error, Result};
 use super::allocations;
 use super::column::{Column, reason, unpanicked};
 use super::discards;
-use super::layout::{
-    COLUMNS, CONTENTS, INDEX, NAME, VALUE, VERSION, VERSION_KEY, VERSION_WITH_CONTENTS,
-};
+use super::layout::{DEPENDS, INDEX, Layout, NAME, VALUE, VERSION_KEY};
 use super::lists::Lists;
 use super::orders;
 use crate::access::{Block, Columns};
@@ -75,6 +73,7 @@ struct Group {
     thread: Option<Column>,
     size: Option<Column>,
     write: Option<Column>,
+    depends: Option<Column>,
     changes: Option<Lists>,
 }
 
@@ -154,6 +153,7 @@ impl Reader {
             thread: self.column(index, "thread", wanted.thread)?,
             size: self.column(index, "size", wanted.size)?,
             write: self.column(index, "write", true)?,
+            depends: self.column(index, DEPENDS, wanted.depends)?,
             changes: self.lists(index)?,
         };
         Ok(true)
@@ -227,6 +227,7 @@ impl Group {
         fill!(wanted.thread, thread, u16);
         fill!(wanted.size, size, u32);
         fill!(true, write, bool);
+        fill!(false, depends, u8);
         match &mut self.changes {
             Some(changes) => changes.read(rows, &mut block.changes),
             None => {
@@ -267,12 +268,12 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
     let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
     let version = key_values(parquet).find(|(key, _)| key == VERSION_KEY);
     if let Some((_, version)) = version {
-        let columns = columns_of(&version).ok_or_else(|| {
+        let layout = Layout::of(&version).ok_or_else(|| {
             wrong(format!(
-                "has version {version} of the layout; this program reads versions {VERSION} and \
-                     {VERSION_WITH_CONTENTS}"
+                "has version {version} of the layout; this program reads versions 1 to 3"
             ))
         })?;
+        let columns = layout.columns();
         if names != columns {
             return Err(wrong(format!(
                 "is corrupt: its columns are {}, not {}",
@@ -325,15 +326,6 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
         }
     }
     Ok(())
-}
-
-/// Returns the columns of a version of the layout; none where there is no such version.
-fn columns_of(version: &str) -> Option<Vec<&'static str>> {
-    match version {
-        VERSION => Some(COLUMNS.to_vec()),
-        VERSION_WITH_CONTENTS => Some([&COLUMNS[..], &CONTENTS].concat()),
-        _ => None,
-    }
 }
 
 /// Returns the value of a key, if the file has it.
@@ -408,7 +400,7 @@ fn meta(parquet: &ParquetMetaData, allocations: Option<Allocations>) -> Meta {
             .filter_map(|group| chunk(parquet, group, "instruction"))
             .any(|chunk| !always_zero(chunk)),
         has_contents: key_values(parquet)
-            .any(|(key, value)| key == VERSION_KEY && value == VERSION_WITH_CONTENTS),
+            .any(|(key, value)| key == VERSION_KEY && Layout::of(&value) == Some(Layout::Contents)),
         allocations: allocations.map(Arc::new),
         about: key_values(parquet)
             .filter(|(key, _)| {

@@ -16,7 +16,7 @@ use terrace_base::{Error, Output, Result, output};
 use super::allocations;
 use super::chunk::{Chunk, Packer};
 use super::discards;
-use super::layout::{COLUMNS, VERSION, VERSION_KEY, VERSION_WITH_CONTENTS, schema};
+use super::layout::{COLUMNS, Layout, VERSION_KEY};
 use super::orders;
 use crate::access::Block;
 use crate::allocation::Allocations;
@@ -43,12 +43,12 @@ pub(super) struct Writer {
     orders: orders::Writer,
 }
 
-/// The file, whose columns are known with the first accesses: a trace of accesses that have changes has contents.
+/// The file, whose columns are known with the first accesses.
 enum Stage {
     Empty(Output),
     Begun {
         file: SerializedFileWriter<Output>,
-        has_contents: bool,
+        layout: Layout,
     },
     /// It could not be begun.
     Failed,
@@ -69,28 +69,23 @@ impl Writer {
         })
     }
 
-    /// Begins the file, with columns for contents or without, unless it is begun. Returns whether it has them.
-    fn begin(&mut self, has_contents: bool) -> Result<bool> {
+    /// Begins the file with this layout, unless it is begun. Returns the layout that it has.
+    fn begin(&mut self, layout: Layout) -> Result<Layout> {
         let output = match std::mem::replace(&mut self.file, Stage::Failed) {
             Stage::Empty(output) => output,
-            Stage::Begun { file, has_contents } => {
-                self.file = Stage::Begun { file, has_contents };
-                return Ok(has_contents);
+            Stage::Begun { file, layout } => {
+                self.file = Stage::Begun { file, layout };
+                return Ok(layout);
             }
             Stage::Failed => return Err(self.unbegun()),
         };
-        let version = if has_contents {
-            VERSION_WITH_CONTENTS
-        } else {
-            VERSION
-        };
-        let properties = Arc::new(properties(version, &self.about));
-        let schema = parse_message_type(&schema(has_contents));
+        let properties = Arc::new(properties(layout.version(), &self.about));
+        let schema = parse_message_type(&layout.schema());
         let file = schema
             .and_then(|schema| SerializedFileWriter::new(output, Arc::new(schema), properties))
             .map_err(|e| failure(&self.path, &e))?;
-        self.file = Stage::Begun { file, has_contents };
-        Ok(has_contents)
+        self.file = Stage::Begun { file, layout };
+        Ok(layout)
     }
 
     fn unbegun(&self) -> Error {
@@ -102,10 +97,10 @@ impl Writer {
 
     /// Writes the collected accesses as a row group.
     fn end_group(&mut self) -> Result<()> {
-        let Stage::Begun { file, has_contents } = &mut self.file else {
+        let Stage::Begun { file, layout } = &mut self.file else {
             return Err(self.unbegun());
         };
-        let written = write_group(file, *has_contents, &mut self.packers, &self.rows);
+        let written = write_group(file, *layout, &mut self.packers, &self.rows);
         written.map_err(|e| failure(&self.path, &e))?;
         self.before += self.rows.len() as u64;
         self.rows.clear();
@@ -115,7 +110,7 @@ impl Writer {
 
 fn write_group(
     file: &mut SerializedFileWriter<Output>,
-    has_contents: bool,
+    layout: Layout,
     [packer, other]: &mut [Packer; 2],
     rows: &Block,
 ) -> parquet::errors::Result<()> {
@@ -123,7 +118,7 @@ fn write_group(
     let columns: Vec<_> = (0..schema.num_columns())
         .map(|index| schema.column(index))
         .collect();
-    let (columns, of_contents) = columns.split_at(COLUMNS.len());
+    let (columns, more) = columns.split_at(COLUMNS.len());
     // Half of the work each: a recording leaves a core idle as long as the writer is slower.
     let (first, second) = thread::scope(|scope| {
         let second = scope.spawn(|| {
@@ -134,9 +129,13 @@ fn write_group(
                 other.u32(&columns[5], &rows.size)?,
                 other.bool(&columns[6], &rows.write)?,
             ];
-            if has_contents {
-                chunks.push(other.u32(&of_contents[0], &rows.changes.versions)?);
-                chunks.push(other.u64_plain(&of_contents[1], &rows.changes.checksums)?);
+            match layout {
+                Layout::Plain => {}
+                Layout::Contents => {
+                    chunks.push(other.u32(&more[0], &rows.changes.versions)?);
+                    chunks.push(other.u64_plain(&more[1], &rows.changes.checksums)?);
+                }
+                Layout::Depends => chunks.push(other.u32(&more[0], &rows.depends)?),
             }
             Ok(chunks)
         });
@@ -145,9 +144,9 @@ fn write_group(
                 packer.u64(&columns[0], &rows.instruction)?,
                 packer.u64(&columns[1], &rows.address)?,
             ];
-            if has_contents {
-                chunks.push(packer.word_indexes(&of_contents[2], &rows.changes)?);
-                chunks.push(packer.word_values(&of_contents[3], &rows.changes)?);
+            if layout == Layout::Contents {
+                chunks.push(packer.word_indexes(&more[2], &rows.changes)?);
+                chunks.push(packer.word_values(&more[3], &rows.changes)?);
             }
             Ok(chunks)
         };
@@ -170,7 +169,7 @@ impl Sink for Writer {
         if block.is_empty() {
             return Ok(());
         }
-        let has_contents = self.begin(!block.changes.is_empty())?;
+        let layout = self.begin(Layout::of_block(block))?;
         let first = self.before + self.rows.len() as u64;
         for discard in &block.discards {
             self.discards.push(first + discard.row, discard);
@@ -182,8 +181,10 @@ impl Sink for Writer {
         while begin < block.len() {
             let end = block.len().min(begin + ROW_GROUP - self.rows.len());
             append(&mut self.rows, block, begin..end);
-            if has_contents {
-                self.rows.changes.extend(&block.changes, begin..end);
+            match layout {
+                Layout::Plain => {}
+                Layout::Contents => self.rows.changes.extend(&block.changes, begin..end),
+                Layout::Depends => append_depends(&mut self.rows, block, begin..end),
             }
             begin = end;
             if self.rows.len() == ROW_GROUP || self.rows.changes.words.len() >= WORDS {
@@ -207,6 +208,10 @@ impl Sink for Writer {
         true
     }
 
+    fn keeps_dependences(&self) -> bool {
+        true
+    }
+
     fn keeps_allocations(&self) -> bool {
         true
     }
@@ -225,7 +230,7 @@ impl Sink for Writer {
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        self.begin(false)?;
+        self.begin(Layout::Plain)?;
         if !self.rows.is_empty() {
             self.end_group()?;
         }
@@ -253,6 +258,13 @@ fn append(rows: &mut Block, block: &Block, range: Range<usize>) {
     rows.thread.extend(&block.thread[range.clone()]);
     rows.size.extend(&block.size[range.clone()]);
     rows.write.extend(&block.write[range]);
+}
+
+/// Appends where the addresses of the accesses `range` come from; a block that does not say has zeros.
+fn append_depends(rows: &mut Block, block: &Block, range: Range<usize>) {
+    let depends = block.depends.get(range).unwrap_or_default();
+    rows.depends.extend(depends);
+    rows.depends.resize(rows.len(), 0);
 }
 
 fn properties(version: &str, about: &[(String, String)]) -> WriterProperties {
