@@ -33,6 +33,7 @@ pub extern "C" fn begin() {
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, least as libc::c_int) };
         LEAST.store(least, Ordering::Relaxed);
         callers::begin();
+        terrace_placed::begin();
         if small {
             small::begin();
         }
@@ -54,6 +55,10 @@ pub fn stop() {
 /// # Safety
 /// The mapping is new, and this library is told of its end.
 pub unsafe fn adopt(start: usize, bytes: usize) {
+    // Objects of a placement stay in DRAM.
+    if terrace_placed::take(start, bytes) {
+        return;
+    }
     let Some(extension) = extension() else {
         return;
     };
@@ -65,6 +70,7 @@ pub unsafe fn adopt(start: usize, bytes: usize) {
 
 /// Takes a range out of extended memory that is about to be unmapped.
 pub fn forget(start: usize, bytes: usize) {
+    terrace_placed::give_back(start);
     let Some(extension) = EXTENSION.get() else {
         return;
     };
