@@ -277,9 +277,9 @@ impl Pager {
         let Some(buffer) = self.ahead.as_mut().and_then(|a| a.held.remove(&page.0)) else {
             return;
         };
-        let followers = self.advance(page, Outcome::Used);
+        let (followers, written) = self.advance(page, Outcome::Used);
         // The thread must not meet the next page before it is there.
-        self.map_in_advance(&followers);
+        self.map_in_advance(&followers, fault.write && written);
         let mapped = self.map(page, &buffer, fault.write);
         if let (Mapped::NotYet, Some(ahead)) = (&mapped, &mut self.ahead) {
             ahead.held.insert(page.0, buffer);
@@ -291,19 +291,21 @@ impl Pager {
     }
 
     /// Tells the engine of the first touch of a page, and of those that its walk has passed. Returns those
-    /// that come next.
-    fn advance(&mut self, page: PageId, outcome: Outcome) -> Vec<PageId> {
+    /// that come next, and whether all that it has passed were written.
+    fn advance(&mut self, page: PageId, outcome: Outcome) -> (Vec<PageId>, bool) {
         let Some(ahead) = &mut self.ahead else {
-            return Vec::new();
+            return (Vec::new(), false);
         };
         let (passed, next) = ahead.reach(page);
+        let written = !passed.is_empty() && passed.iter().all(|page| self.page(*page).dirty);
         passed.into_iter().for_each(|passed| self.seen(passed));
         self.used(page, outcome);
-        next
+        (next, written)
     }
 
-    /// Maps held pages before they are touched, up to the first that has not come.
-    fn map_in_advance(&mut self, pages: &[PageId]) {
+    /// Maps held pages before they are touched, up to the first that has not come. Where the walk writes all pages,
+    /// these count as written, and their first writes are no faults.
+    fn map_in_advance(&mut self, pages: &[PageId], writes: bool) {
         // The last of as many as may be mapped is held, so that its fault shows where the program is.
         let pages = match pages.len() {
             IN_ADVANCE => &pages[..IN_ADVANCE - 1],
@@ -317,13 +319,13 @@ impl Pager {
             let Some(buffer) = held else {
                 return;
             };
-            let mapped = self.map(page, &buffer, false);
+            let mapped = self.map(page, &buffer, writes);
             if let (Mapped::NotYet | Mapped::Never, Some(ahead)) = (&mapped, &mut self.ahead) {
                 ahead.held.insert(page.0, buffer);
                 return;
             }
             self.store.give_back(buffer);
-            self.came(page, matches!(mapped, Mapped::Before));
+            self.came(page, writes || matches!(mapped, Mapped::Before));
             self.page(page).unseen = true;
             if let Some(ahead) = &mut self.ahead {
                 ahead.unseen += 1;

@@ -146,9 +146,12 @@ impl Pager {
     /// A staged page is evicted: it is written if need be.
     fn evict(&mut self, page: PageId, slot: usize) {
         let Known { dirty, unseen, .. } = *self.page(page);
-        if unseen && !dirty {
-            // Without prefetching it would not have come, and it leaves as it came.
-            return self.unused(page);
+        if unseen {
+            self.unused(page);
+            if !dirty {
+                // Without prefetching it would not have come, and it leaves as it came.
+                return;
+            }
         }
         let contents = self.staging.contents(slot);
         if let Some(judge) = &self.judge {

@@ -180,6 +180,36 @@ fn passes_are_foreseen() {
     assert!(faults[1] * 10 < faults[0], "{faults:?}");
 }
 
+/// In a pass that writes every page most writes are no faults, and one that reads has nothing written.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn passes_that_write_are_foreseen() {
+    let extension = Extension::start(settings(1000, "pcm")).unwrap();
+    let mut region = extension.map(Bytes::of_pages(4000)).unwrap();
+    let (pages, _) = region.as_mut_slice().as_chunks_mut::<4096>();
+    for turn in 0..4_u8 {
+        for (at, page) in pages.iter_mut().enumerate() {
+            page[8] = (turn + 1).wrapping_add(at as u8);
+        }
+    }
+    let written = extension.figures();
+    assert!(written.first_writes < 3 * 4000 / 4, "{written:?}");
+    for _ in 0..2 {
+        let before = extension.figures();
+        for (at, page) in pages.iter().enumerate() {
+            assert_eq!(page[8], 4_u8.wrapping_add(at as u8));
+        }
+        let after = extension.figures();
+        assert!(
+            after.evicted_dirty - before.evicted_dirty < 1100,
+            "{after:?}"
+        );
+    }
+    let before = extension.figures();
+    assert!(pages.iter().all(|page| page[9] == 0));
+    assert_eq!(extension.figures().evicted_dirty, before.evicted_dirty);
+}
+
 fn disk() -> Disk {
     Disk::in_directory(Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap()
 }
