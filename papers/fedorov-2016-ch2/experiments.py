@@ -122,11 +122,11 @@ def alone(trace, warmup):
     }
 
 
-def by_shape(runs, shape):
+def by_shape(runs, shape, of=counts):
     """Returns counts by policy, by the `shape` of a cache."""
     found = {}
     for run in runs:
-        found.setdefault(shape(run["llc"]), {})[run["policy"]] = counts(run)
+        found.setdefault(shape(run["llc"]), {})[run["policy"]] = of(run)
     return found
 
 

@@ -7,6 +7,7 @@ import math
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 LETTERS = "etaoinshrdlucmfwypvbgkqjxz"
@@ -155,13 +156,13 @@ def make_video(path):
             file.write(b"FRAME\n" + luma.tobytes() + chroma.tobytes() + chroma.tobytes())
 
 
-def make_document(path):
-    """Makes XML: 20,000 records of a catalogue, with nested parts and attributes."""
+def make_document(path, items=20_000):
+    """Makes XML: records of a catalogue, with nested parts and attributes."""
     numbers = random.Random(6)
     words = vocabulary(numbers, 5_000)
     with path.open("w") as file:
         file.write("<?xml version='1.0'?>\n<catalogue>\n")
-        for item in range(20_000):
+        for item in range(items):
             parts = "".join(f"<part id='{item}.{part}' count='{numbers.randint(1, 99)}'>{numbers.choice(words)}</part>"
                             for part in range(numbers.randint(1, 6)))
             title = " ".join(numbers.choices(words, k=4))
@@ -180,13 +181,12 @@ def random_network(numbers, nodes, arcs):
     return ring
 
 
-def make_network(path):
-    """Makes a minimum-cost flow of 30,000 nodes and 400,000 arcs, in the DIMACS format."""
+def make_network(path, nodes=30_000, arcs=400_000):
+    """Makes a minimum-cost flow, in the DIMACS format."""
     numbers = random.Random(7)
-    nodes, arcs = 30_000, 400_000
     with path.open("w") as file:
         file.write(f"p min {nodes} {arcs}\n")
-        ends = numbers.sample(range(nodes), 12_000)
+        ends = numbers.sample(range(nodes), 2 * nodes // 5 // 2 * 2)
         for source, sink in zip(ends[::2], ends[1::2]):
             amount = numbers.randint(1, 20)
             file.write(f"n {source + 1} {amount}\nn {sink + 1} {-amount}\n")
@@ -196,10 +196,10 @@ def make_network(path):
             file.write(f"a {start + 1} {end + 1} 0 {capacity} {cost}\n")
 
 
-def make_flows(path):
-    """Makes a linear program in the CPLEX format: twenty commodities share 1,400 arcs between 400 places."""
+def make_flows(path, commodities=20):
+    """Makes a linear program in the CPLEX format: commodities share 1,400 arcs between 400 places."""
     numbers = random.Random(8)
-    nodes, commodities = 400, 20
+    nodes = 400
     arcs = random_network(numbers, nodes, 1400)
     costs = [numbers.randint(1, 100) if index >= nodes else 500 for index in range(len(arcs))]
     with path.open("w") as file:
@@ -225,10 +225,9 @@ def make_flows(path):
         file.write("End\n")
 
 
-def make_clauses(path):
-    """Makes a random formula of 30,000 variables, 3 literals per clause, 3.9 clauses per variable."""
+def make_clauses(path, variables=30_000):
+    """Makes a random formula, 3 literals per clause, 3.9 clauses per variable."""
     numbers = random.Random(9)
-    variables = 30_000
     count = int(3.9 * variables)
     with path.open("w") as file:
         file.write(f"p cnf {variables} {count}\n")
@@ -255,6 +254,22 @@ def make_positions(path):
     path.write_text("\n".join([*lines, "quit"]) + "\n")
 
 
+def make_ledger(path, accounts, transfers):
+    """Makes the statements of `programs/accounts.sql` for another number of accounts and transfers."""
+    statements = (Path(__file__).parent / "programs" / "accounts.sql").read_text()
+    path.write_text(statements.replace("60000", str(accounts)).replace("200000", str(transfers)))
+
+
+def make_bodies(path, bodies):
+    """Makes input for Splash-3's BARNES: as its `n16384-p1`, with another number of bodies."""
+    path.write_text(f"\n{bodies}\n123\n\n0.025\n0.05\n1.0\n2.0\n5.0\n0.075\n0.25\n1\n")
+
+
+def make_charges(path, charges):
+    """Makes input for Splash-3's FMM: as its `input.1.16384`, with another number of particles."""
+    path.write_text(f"two cluster\nplummer\n{charges}\n1e-6\n1\n5\n.025\n0.0\ncost zones\n")
+
+
 MAKERS = {
     "text": make_text,
     "archive": make_archive,
@@ -267,6 +282,14 @@ MAKERS = {
     "formula.cnf": make_clauses,
     "moves.gtp": make_moves,
     "positions": make_positions,
+    # Of the sizes that `programs/sized.toml` reckons.
+    "catalogue-sized.xml": partial(make_document, items=6_763),
+    "network-sized.min": partial(make_network, nodes=9_830, arcs=131_072),
+    "flows-sized.lp": partial(make_flows, commodities=11),
+    "formula-sized.cnf": partial(make_clauses, variables=6_275),
+    "ledger-sized.sql": partial(make_ledger, accounts=7_612, transfers=25_373),
+    "bodies-sized": partial(make_bodies, bodies=18_550),
+    "charges-sized": partial(make_charges, charges=58_982),
 }
 
 

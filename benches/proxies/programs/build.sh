@@ -38,7 +38,8 @@ cd "$data/$program/$folder"
         make seq-csr/seq-csr
         ;;
     Splash-3)
-        for part in apps/barnes apps/fmm apps/ocean/contiguous_partitions kernels/lu/contiguous_blocks; do
+        for part in apps/barnes apps/fmm apps/ocean/contiguous_partitions kernels/fft \
+            kernels/lu/contiguous_blocks kernels/lu/non_contiguous_blocks; do
             make -C $part
         done
         ;;

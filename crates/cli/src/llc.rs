@@ -25,7 +25,9 @@ pub fn llc(arguments: &Llc) -> Result<ExitCode> {
     };
     if arguments.program.is_empty() {
         let limit = arguments.limit;
-        let mix = Mix::open(&arguments.traces, arguments.format, grid.cores(), limit)?;
+        let columns = grid.columns(arguments.requests.is_some() || arguments.traffic.is_some());
+        let (traces, format) = (&arguments.traces, arguments.format);
+        let mix = Mix::open(traces, format, columns, grid.cores(), limit)?;
         let machine = grid.settings(&catalogue, mix.extent())?;
         say(simulate(arguments, machine, mix)?, People::Standard)?;
         return Ok(ExitCode::SUCCESS);

@@ -51,7 +51,7 @@ fn they_need_a_trace_with_instructions() {
     refused(&[&gups, &without], &without);
     let all = simulate(&["--policy", &LEARNING.join(","), &gups]);
     assert_eq!(all["runs"].as_array().unwrap().len(), LEARNING.len());
-    let others = "ari,dip,drrip,lru,nhm,nru,random,rlr";
+    let others = "ari,dip,drrip,fifo,lru,nhm,nru,opt,plru,random,rlr";
     let all = simulate(&["--policy", others, &without]);
     assert_eq!(number(&all, "accesses"), 1000.0);
 }

@@ -8,6 +8,51 @@ use tempfile::TempDir;
 use crate::command::{file, generate, gups, number, simulate, terrace, text};
 
 #[test]
+fn counts_are_the_same_without_a_memory() {
+    let directory = TempDir::new().unwrap();
+    let gups = gups(&directory);
+    let runs = |memory| {
+        let options = [
+            "--policy",
+            "lru,ari,opt",
+            "--llc",
+            "1M",
+            "--warmup",
+            "50000",
+        ];
+        let mut found = simulate(&[&options[..], &["--memory", memory, &gups]].concat());
+        let mut runs = found["runs"].take();
+        for run in runs.as_array_mut().unwrap() {
+            run["memories"] = Value::Null;
+            run["mpki"] = Value::Null;
+        }
+        runs
+    };
+    let without = runs("none");
+    assert_eq!(without, runs("dram"));
+    let absent = |run: &Value| number(run, "misses") + number(run, "writeback_misses");
+    let policies = without.as_array().unwrap();
+    assert!(
+        policies
+            .iter()
+            .all(|run| absent(&policies[2]) <= absent(run))
+    );
+    let found = simulate(&["--memory", "none", &gups]);
+    assert_eq!(found["runs"][0]["memories"], serde_json::json!([]));
+    assert_eq!(found["settings"]["memories"], serde_json::json!([]));
+}
+
+#[test]
+fn what_knows_the_future_takes_no_turns() {
+    let directory = TempDir::new().unwrap();
+    let gups = gups(&directory);
+    let output = terrace(&["sim", "mix", "--policy", "opt", &gups, &gups]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("knows all requests beforehand"), "{said}");
+}
+
+#[test]
 fn a_simulation_says_all_it_found() {
     let directory = TempDir::new().unwrap();
     let gups = gups(&directory);

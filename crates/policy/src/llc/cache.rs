@@ -53,6 +53,11 @@ impl Cache {
         self.policy.serve(&mut self.tags, requests, outcomes);
     }
 
+    /// Tells the policy of all requests to come: [`LlcPolicy::foresee`].
+    pub fn foresee(&mut self, requests: &mut dyn Iterator<Item = Request>) {
+        self.policy.foresee(requests);
+    }
+
     /// Flushes a line for a program: see [`Tags::flush`]. The policy is not asked.
     pub fn flush(&mut self, line: u64, dirty_above: bool, invalidates: bool) -> bool {
         self.tags.flush(line, dirty_above, invalidates)

@@ -19,6 +19,8 @@ pub enum Make {
     /// The policy learns by the address of the requesting instruction, and is useless with a trace
     /// that has none.
     ByInstruction(New),
+    /// The policy knows all requests beforehand: [`LlcPolicy::foresee`].
+    ByFuture(New),
 }
 
 impl Make {
@@ -27,8 +29,13 @@ impl Make {
         matches!(self, Self::ByInstruction(_))
     }
 
+    /// Whether the policy has to be told of all requests before the first.
+    pub fn knows_future(self) -> bool {
+        matches!(self, Self::ByFuture(_))
+    }
+
     pub(super) fn maker(self) -> New {
-        let (Self::ByLine(new) | Self::ByInstruction(new)) = self;
+        let (Self::ByLine(new) | Self::ByInstruction(new) | Self::ByFuture(new)) = self;
         new
     }
 }

@@ -16,6 +16,7 @@ pub mod density;
 pub mod dip;
 pub mod drrip;
 mod duel;
+pub mod fifo;
 mod geometry;
 pub mod hawkeye;
 pub mod lru;
@@ -23,6 +24,8 @@ mod make;
 pub mod mockingjay;
 pub mod nhm;
 pub mod nru;
+pub mod opt;
+pub mod plru;
 pub mod random;
 mod recency;
 mod registry;
@@ -107,6 +110,9 @@ pub trait LlcPolicy: Send {
     fn serve(&mut self, tags: &mut Tags, requests: &[Request], outcomes: &mut Vec<Outcome>) {
         tags.serve(self, requests, outcomes);
     }
+
+    /// Told of all requests to come, before the first, for policies that know the future ([`Make::ByFuture`]).
+    fn foresee(&mut self, _requests: &mut dyn Iterator<Item = Request>) {}
 
     /// Called for each request before the look-up, for policies that sample sets.
     fn request(&mut self, _set: usize, _request: &Request) {}

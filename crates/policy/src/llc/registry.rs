@@ -2,7 +2,8 @@
 
 use super::make::{Entry, Make};
 use super::{
-    Geometry, ari, dblk, density, dip, drrip, hawkeye, lru, mockingjay, nhm, nru, random, rlr, ship,
+    Geometry, ari, dblk, density, dip, drrip, fifo, hawkeye, lru, mockingjay, nhm, nru, opt, plru,
+    random, rlr, ship,
 };
 use crate::params::Params;
 use crate::registry;
@@ -14,11 +15,14 @@ pub const REGISTRY: &[Entry] = &[
     drrip::ENTRY,
     dblk::ENTRY,
     density::ENTRY,
+    fifo::ENTRY,
     hawkeye::ENTRY,
     lru::ENTRY,
     mockingjay::ENTRY,
     nhm::ENTRY,
     nru::ENTRY,
+    opt::ENTRY,
+    plru::ENTRY,
     random::ENTRY,
     rlr::ENTRY,
     ship::ENTRY,

@@ -1,6 +1,7 @@
 //! Policies of last-level caches against general laws and slow twins.
 
 mod laws;
+mod opt;
 mod requests;
 mod slow;
 mod twins;

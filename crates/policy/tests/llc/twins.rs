@@ -1,7 +1,11 @@
 //! A policy and its slow twin do the same with every request.
 
+use std::collections::VecDeque;
+
 use proptest::prelude::*;
-use terrace_policy::llc::Geometry;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use terrace_policy::llc::{Geometry, Kind, Request};
 use terrace_policy::params::Params;
 
 use crate::requests::{cache, geometry, requests};
@@ -27,6 +31,8 @@ const SETTINGS: &[(&str, &[&str])] = &[
             "epoch=30,half=on,p=2",
             "epoch=40,recent=1,slack=0",
             "epoch=25,slack=inf,wmiss=0.5,wwb=3",
+            "epoch=25,recent=0.5,margin=0.1",
+            "epoch=25,margin=1",
             "epoch=20,live=on,p=2,insert=mru",
             "epoch=40,live=on,p=2,evict=lru",
             "epoch=40,live=on,p=3,insert=p+1,dirty=lh",
@@ -62,6 +68,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
             "bits=8,leaders=0",
         ],
     ),
+    ("fifo", &[""]),
     ("lru", &[""]),
     (
         "nhm",
@@ -75,6 +82,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
         ],
     ),
     ("nru", &[""]),
+    ("plru", &[""]),
     ("random", &[""]),
 ];
 
@@ -83,7 +91,7 @@ fn agree(
     (name, setting): (&str, &str),
     geometry: Geometry,
     seed: u64,
-    requests: &[terrace_policy::llc::Request],
+    requests: &[Request],
 ) -> Result<(), TestCaseError> {
     let Ok(mut fast) = cache(geometry, &format!("{name}:{setting}"), seed) else {
         return Ok(());
@@ -106,6 +114,55 @@ proptest! {
             for &setting in settings {
                 agree((name, setting), geometry, seed, &requests)?;
             }
+        }
+    }
+}
+
+/// Requests as a program makes them: sweeps through somewhat more than the cache, among lines that are drawn, low
+/// numbers more often; a part of each is written back later.
+fn stream(seed: u64, count: usize) -> Vec<Request> {
+    let mut chance = SplitMix64::seed_from_u64(seed);
+    let (mut swept, mut written) = (0, VecDeque::new());
+    let mut requests = Vec::new();
+    while requests.len() < count {
+        let draw = chance.next_u64();
+        let (line, kind) = match draw % 8 {
+            0..3 => {
+                swept = (swept + 1) % 40_000;
+                ((1 << 20) + swept, Kind::Load)
+            }
+            3 | 4 if written.len() > 2000 => (written.pop_front().unwrap_or(0), Kind::WriteBack),
+            _ => ((draw >> 8) % (1 << (10 + (draw >> 40) % 8)), Kind::Store),
+        };
+        if kind != Kind::WriteBack && draw >> 60 < 6 {
+            written.push_back(line);
+        }
+        requests.push(Request {
+            line,
+            ip: 0,
+            core: 0,
+            kind,
+        });
+    }
+    requests
+}
+
+/// The paper's cache (Fedorov 2016, table 2.1) and settings, with enough requests for three decisions: LRU, all
+/// partitionings with both insertions, and ARI.
+#[test]
+fn the_paper_s_settings_agree_on_streams() {
+    let geometry = Geometry {
+        sets: 2048,
+        ways: 16,
+    };
+    let partitionings = (0..=16)
+        .flat_map(|high| ["mru", "lh"].map(|insert| ("nhm", format!("n={high},insert={insert}"))));
+    let others = [("lru", String::new()), ("ari", String::new())];
+    let specs: Vec<(&str, String)> = partitionings.chain(others).collect();
+    for seed in [1, 2] {
+        let requests = stream(seed, 80_000);
+        for (name, setting) in &specs {
+            agree((name, setting), geometry, 1, &requests).unwrap();
         }
     }
 }

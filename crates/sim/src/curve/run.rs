@@ -1,7 +1,10 @@
 //! Reads a workload once, and simulates what was sampled.
 
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
 
 use rayon::prelude::*;
 use terrace_base::{Error, Result};
@@ -12,7 +15,10 @@ use super::outcome::{Curve, Curves};
 use super::part::Part;
 use super::settings::{CurveSettings, Sizes, is_stack};
 use crate::pages::{Dram, Inclusion};
-use crate::workload::Workload;
+use crate::workload::{Batch, Workload};
+
+/// Batches that may wait to be followed.
+const BATCHES_AHEAD: usize = 2;
 
 /// What was gathered from a workload, from which curves are made.
 pub struct Gathered {
@@ -36,19 +42,11 @@ impl Gathered {
         mut progress: impl FnMut(u64),
     ) -> Result<Self> {
         settings.check()?;
-        let mut parts = parts(&settings);
-        let mut touches = 0;
-        for program in 0..workload.programs() {
-            while let Some(batch) = workload.read(program)? {
-                touches += batch.references.len() as u64;
-                parts.iter_mut().try_for_each(|part| part.add(&batch))?;
-                progress(touches);
-            }
-        }
+        let parts = parts(&settings);
+        let (touches, parts) = gather(&mut workload, parts, &mut progress)?;
         if touches == 0 {
             return Err(Error::failure("there is no access in the traces"));
         }
-        parts.iter_mut().for_each(Part::finish);
         Ok(Self {
             settings,
             touches,
@@ -164,6 +162,51 @@ impl Gathered {
         let part = self.parts.iter().find(|part| part.sampling == sampling);
         part.expect("each policy has its part")
     }
+}
+
+/// Reads a workload to its end, and has another thread follow it, as numbering pages takes as long as finding them
+/// in a stack. Returns the number of touches, and the parts.
+fn gather(
+    workload: &mut Workload,
+    parts: Vec<Part>,
+    progress: &mut impl FnMut(u64),
+) -> Result<(u64, Vec<Part>)> {
+    let (sender, batches) = sync_channel(BATCHES_AHEAD);
+    thread::scope(|scope| {
+        let follower = scope.spawn(move || follow(parts, batches));
+        let read = send(workload, sender, progress);
+        let parts = follower.join().unwrap_or_else(|panic| resume_unwind(panic));
+        Ok((read?, parts?))
+    })
+}
+
+/// Sends the batches of all programs, one after the other, until the end or until nothing is received any more, and
+/// returns the number of their touches.
+fn send(
+    workload: &mut Workload,
+    sender: SyncSender<Batch>,
+    progress: &mut impl FnMut(u64),
+) -> Result<u64> {
+    let mut touches = 0;
+    for program in 0..workload.programs() {
+        while let Some(batch) = workload.read(program)? {
+            touches += batch.references.len() as u64;
+            if sender.send(batch).is_err() {
+                return Ok(touches);
+            }
+            progress(touches);
+        }
+    }
+    Ok(touches)
+}
+
+/// Takes what batches have of the samples, up to the last batch.
+fn follow(mut parts: Vec<Part>, batches: Receiver<Batch>) -> Result<Vec<Part>> {
+    for batch in batches {
+        parts.iter_mut().try_for_each(|part| part.add(&batch))?;
+    }
+    parts.iter_mut().for_each(Part::finish);
+    Ok(parts)
 }
 
 /// Returns what has to be gathered for the policies.

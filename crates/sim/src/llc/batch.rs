@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use terrace_base::Bytes;
 use terrace_policy::llc::Request;
 
 use super::flush::Flushed;
@@ -47,6 +48,13 @@ impl Batch {
     pub fn push(&mut self, asked: Asked) {
         self.requests.push(asked.request);
         self.instructions.push(asked.instruction);
+    }
+
+    /// Returns about how much memory the batch takes.
+    pub fn bytes(&self) -> Bytes {
+        let each = size_of::<Request>() + size_of::<u64>();
+        let flushed = self.flushed.len() * size_of::<Flushed>();
+        Bytes((self.len() * each + flushed) as u64)
     }
 
     /// Returns the requests without their times.

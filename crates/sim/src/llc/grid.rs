@@ -5,6 +5,7 @@ use terrace_base::count::parse_count;
 use terrace_base::{Bytes, Error, Result};
 use terrace_device::{Catalogue, Technology};
 use terrace_policy::llc::Spec;
+use terrace_trace::Columns;
 
 use super::memory::Chips;
 use super::memory_side::Backing;
@@ -16,6 +17,9 @@ pub const LLC_PER_CORE: Bytes = Bytes(2 << 20);
 
 /// What precedes the name of a memory behind a DRAM cache.
 const CACHED: &str = "dram/";
+
+/// The name that stands for no memory: counts are all that is wanted.
+const NO_MEMORY: &str = "none";
 
 /// Values of all settings.
 #[derive(Clone, Debug, Default)]
@@ -89,6 +93,18 @@ impl Grid {
         Ok(grid)
     }
 
+    /// Returns the columns of traces that the caches need; with those that their requests and traffic have if these
+    /// are written.
+    pub fn columns(&self, writes_requests: bool) -> Columns {
+        let mut policies = self.policies.iter();
+        let learns = policies.any(|policy| policy.entry().make.needs_ip());
+        Columns {
+            ip: learns || writes_requests || !self.machine.flushes.ips.is_empty(),
+            contents: false,
+            ..Columns::ALL
+        }
+    }
+
     /// Returns the cores that were asked for.
     pub fn cores(&self) -> Option<usize> {
         self.cores
@@ -101,7 +117,7 @@ impl Grid {
     pub fn settings(&self, catalogue: &Catalogue, extent: Extent) -> Result<LlcMachine> {
         let settings = LlcMachine {
             llcs: self.llcs(extent.cores),
-            memories: self.memories.backings(catalogue)?,
+            memories: self.memories.or_none(catalogue)?,
             warmup: self.warmup.warmup(extent.accesses)?,
             ..self.machine.clone()
         };
@@ -141,6 +157,21 @@ impl Grid {
 }
 
 impl Memories {
+    /// Returns the memories; none if that is what was asked for.
+    ///
+    /// # Errors
+    /// Errors of [`Memories::backings`]; a usage error where memories are named beside none.
+    fn or_none(&self, catalogue: &Catalogue) -> Result<Vec<Backing>> {
+        let none = self.names.iter().filter(|name| *name == NO_MEMORY).count();
+        match (none, self.names.len()) {
+            (0, _) => self.backings(catalogue),
+            (1, 1) => Ok(Vec::new()),
+            _ => Err(Error::usage(
+                "--memory none goes with no other memory; name none, or memories",
+            )),
+        }
+    }
+
     /// Returns the memories.
     ///
     /// # Errors
@@ -245,6 +276,29 @@ mod tests {
             (&*backing.memory.technology.name, backing.cache.is_some())
         };
         assert_eq!((of(0), of(1)), (("dram", false), ("pcm-row", true)));
+    }
+
+    #[test]
+    fn no_memory_goes_with_no_other() {
+        let memories = settings(&[("memory", "none")], false);
+        assert!(memories.unwrap().memories.is_empty());
+        for names in ["none,dram", "none,none"] {
+            let error = settings(&[("memory", names)], false).unwrap_err();
+            assert!(error.to_string().contains("no other memory"), "{error}");
+        }
+    }
+
+    /// Addresses of instructions are read for policies that learn by them, for flushes, and to be written.
+    #[test]
+    fn columns_are_read_that_are_needed() {
+        let ip = |values: &[(&str, &str)], writes| {
+            let grid = Grid::new(&Given::parse(values).unwrap(), false).unwrap();
+            grid.columns(writes).ip
+        };
+        assert!(!ip(&[("policy", "lru,ari")], false));
+        assert!(ip(&[("policy", "lru,ship")], false));
+        assert!(ip(&[("policy", "lru")], true));
+        assert!(ip(&[("flush-ip", "0x1")], false));
     }
 
     #[test]

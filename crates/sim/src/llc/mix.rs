@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use terrace_base::{Error, Result};
-use terrace_trace::{Format, Source};
+use terrace_trace::{Columns, Format, Source};
 
 use super::grid::Extent;
 use super::origin;
@@ -46,20 +46,21 @@ impl<'a> Mix<'a> {
         Ok(Self { programs })
     }
 
-    /// Opens trace files, a program each, as [`Mix::new`] does.
+    /// Opens trace files, a program each, with these columns, as [`Mix::new`] does.
     ///
     /// # Errors
     /// Errors of [`Mix::new`]; a usage error where a file is a program and no trace.
     pub fn open(
         paths: &[PathBuf],
         format: Option<Format>,
+        columns: Columns,
         cores: Option<usize>,
         limit: Option<u64>,
     ) -> Result<Self> {
         paths.iter().try_for_each(|path| require_trace(path))?;
         let traces = paths.iter().map(|path| {
             let name = path.display().to_string();
-            (name, file(path.clone(), format))
+            (name, file(path.clone(), format, columns))
         });
         Mix::new(traces.collect(), cores, limit)
     }

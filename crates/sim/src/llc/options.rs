@@ -137,7 +137,7 @@ fn memory() -> Vec<Setting> {
         "memory" "NAME": read(|text| Ok(text.to_owned()), |grid, name| grid.memories.names.push(name)),
             default("dram"), common(),
             details("Memories are listed by `terrace list memories`; dram/NAME is a DRAM cache \
-                     with NAME behind it."),
+                     with NAME behind it. With none only requests are counted, which is faster."),
             result("memories", Unit::None, |one| Tree::list(&backing(), &one.machine.memories));
         /// capacity of the memory
         "memory-size" "SIZE": quantity(Bytes::parse, |grid, size| grid.memories.capacity = size),

@@ -1,7 +1,7 @@
 //! One pass over the traces, with any number of last-level caches.
 
 use rayon::prelude::*;
-use terrace_base::{Error, Result};
+use terrace_base::{Error, Result, memory};
 use terrace_policy::llc::Cache;
 use terrace_trace::{Block, Sink};
 
@@ -55,6 +55,13 @@ pub fn run(
         .iter()
         .map(|llc| shared(settings, llc, cores))
         .collect::<Result<Vec<_>>>()?;
+    let foresees = |llc: &Llc| llc.policy.entry().make.knows_future();
+    let (mut foreseeing, mut seeing): (Vec<_>, Vec<_>) = settings
+        .llcs
+        .iter()
+        .zip(&mut caches)
+        .partition(|(llc, _)| foresees(llc));
+    let mut kept = Vec::new();
     let counts_instructions = mix.programs().iter().all(Program::counts_instructions);
     let mut core_side = CoreSide::new(mix, settings, rows_are)?;
 
@@ -64,24 +71,31 @@ pub fn run(
         let serve = |shared: &mut Shared| shared.serve(&batch);
         let (filled, ()) = rayon::join(
             || core_side.fill(&mut next),
-            || match &mut caches[..] {
-                [only] => serve(only),
-                many => many.par_iter_mut().for_each(serve),
+            || match &mut seeing[..] {
+                [(_, only)] => serve(only),
+                many => many.par_iter_mut().for_each(|(_, shared)| serve(shared)),
             },
         );
         if let Some(sink) = &mut sinks.requests {
             rows(&batch, lines, &mut block);
             sink.write(&block)?;
         }
-        if let (Some(sink), [only]) = (&mut sinks.traffic, &mut caches[..])
-            && let Some(traffic) = only.traffic()
-        {
-            sink.write(traffic)?;
-            traffic.clear();
+        if let [(_, only)] = &mut seeing[..] {
+            write_traffic(&mut sinks, only)?;
+        }
+        if !foreseeing.is_empty() {
+            memory::require(batch.bytes(), "keeping the requests that a policy foresees")?;
+            kept.push(batch.clone());
         }
         more = filled?;
         progress(core_side.accesses());
         std::mem::swap(&mut batch, &mut next);
+    }
+    foreseeing
+        .par_iter_mut()
+        .for_each(|(_, shared)| shared.serve_foreseen(&kept));
+    if let [(_, only)] = &mut foreseeing[..] {
+        write_traffic(&mut sinks, only)?;
     }
     let instructions = core_side.instructions();
     caches
@@ -96,6 +110,15 @@ pub fn run(
         pages: core_side.faults(),
         outcomes: found.map(|(llc, shared)| shared.outcome(llc)).collect(),
     })
+}
+
+/// Writes the requests to memory of the only cache that keeps them.
+fn write_traffic(sinks: &mut Sinks, shared: &mut Shared) -> Result<()> {
+    if let (Some(sink), Some(traffic)) = (&mut sinks.traffic, shared.traffic()) {
+        sink.write(traffic)?;
+        traffic.clear();
+    }
+    Ok(())
 }
 
 /// Makes an empty last-level cache.

@@ -18,9 +18,9 @@ pub const INSTRUCTIONS_AN_ACCESS: u64 = 3;
 /// Opens a trace at its beginning, each time that it is called.
 pub type Open<'a> = Box<dyn FnMut() -> Result<Box<dyn Source>> + Send + 'a>;
 
-/// Opens a trace file, with all columns: a policy may learn by the instructions that access memory.
-pub fn file(path: PathBuf, format: Option<Format>) -> Open<'static> {
-    Box::new(move || open_in(&path, format, Columns::ALL).map(ahead))
+/// Opens a trace file, with these columns.
+pub fn file(path: PathBuf, format: Option<Format>, columns: Columns) -> Open<'static> {
+    Box::new(move || open_in(&path, format, columns).map(ahead))
 }
 
 /// Opens a trace that can be read only once.

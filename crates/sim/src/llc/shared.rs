@@ -73,6 +73,13 @@ impl Shared {
         }
     }
 
+    /// Serves the requests of all batches, of which the policy is told before.
+    pub fn serve_foreseen(&mut self, batches: &[Batch]) {
+        let mut requests = batches.iter().flat_map(Batch::requests).copied();
+        self.cache.foresee(&mut requests);
+        batches.iter().for_each(|batch| self.serve(batch));
+    }
+
     /// Serves all requests of a batch.
     pub fn serve(&mut self, batch: &Batch) {
         let mut flushed = batch.flushed.iter().peekable();

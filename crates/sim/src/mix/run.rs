@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 use terrace_base::{Error, Result};
-use terrace_trace::Format;
+use terrace_trace::{Columns, Format};
 
 use super::outcome::{Run, Simulated};
 use super::settings::MixMachine;
@@ -32,7 +32,7 @@ pub fn files(paths: &[PathBuf], format: Option<Format>) -> Result<Vec<Trace<'sta
         name: name(path),
         open: {
             let path = path.clone();
-            Box::new(move || file(path.clone(), format))
+            Box::new(move || file(path.clone(), format, Columns::ALL))
         },
     };
     Ok(paths.iter().map(trace).collect())
@@ -99,9 +99,15 @@ fn simulate(
     Ok(simulation.outcome())
 }
 
-/// Checks that traces have instruction addresses, if the policy of the last level learns by them.
+/// Checks that traces have instruction addresses, if the policy of the last level learns by them, and that it needs not
+/// know requests whose order depends on its own choices.
 fn require_ips(machine: &MixMachine, programs: &mut [Program]) -> Result<()> {
     let policy = &machine.llc.policy;
+    if policy.entry().make.knows_future() {
+        return Err(Error::usage(format!(
+            "{policy} knows all requests beforehand, and turns are taken by what it chooses; `terrace sim llc` simulates it"
+        )));
+    }
     if !policy.entry().make.needs_ip() {
         return Ok(());
     }

@@ -57,7 +57,11 @@ proptest! {
             prop_assert_eq!(counts.loads.all() + counts.stores.all(), second.misses);
             prop_assert_eq!(counts.from_above.all(), second.writebacks);
         }
+        let absent = |outcome: &Outcome| outcome.counts.misses() + outcome.counts.writeback_misses();
+        let optimum = whole.pass.outcomes.iter().find(|outcome| outcome.llc.policy.entry().name == "opt");
+        let least = optimum.map(absent);
         for (whole, part) in whole.pass.outcomes.iter().zip(&parts.pass.outcomes) {
+            prop_assert!(least <= Some(absent(whole)), "{}", whole.llc.policy);
             for outcome in [whole, part] {
                 let counts = outcome.counts;
                 let ends = counts.hits() + counts.misses() + counts.writeback_misses();

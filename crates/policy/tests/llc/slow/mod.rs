@@ -6,8 +6,10 @@ mod chance;
 mod density;
 mod dip;
 mod drrip;
+mod fifo;
 mod nhm;
 mod nru;
+mod plru;
 mod random;
 mod stack;
 
@@ -40,11 +42,13 @@ pub const TWINS: &[(&str, Make)] = &[
     ("drrip", |geometry, params, seed| {
         Box::new(drrip::Drrip::new(geometry, params, seed))
     }),
+    ("fifo", |geometry, _, _| Box::new(fifo::Fifo::new(geometry))),
     ("lru", |geometry, _, _| Box::new(nhm::Nhm::lru(geometry))),
     ("nhm", |geometry, params, _| {
         Box::new(nhm::Nhm::new(geometry, params))
     }),
     ("nru", |geometry, _, _| Box::new(nru::Nru::new(geometry))),
+    ("plru", |geometry, _, _| Box::new(plru::Plru::new(geometry))),
     ("random", |geometry, _, seed| {
         Box::new(random::Random::new(geometry, seed))
     }),
