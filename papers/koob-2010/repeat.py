@@ -4,6 +4,7 @@ Usage: repeat.py [--quick]    with a quarter of the files and transactions; resu
 """
 
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -184,15 +185,24 @@ def admission_table(results):
 
 
 def live_table():
-    """Returns what `live.py` has measured, beside the simulation of what it recorded."""
+    """Returns what `live.py` has measured, beside the simulation of what it recorded, alone and with the time that the
+    programs take above a disk that takes none: medians, and the range of the measured rate."""
+    live = json.loads((FOLDER / "live.json").read_text())
+    median = statistics.median
+    programs = median(run["seconds"] for run in live["programs"])
     rows = []
-    for run in json.loads((FOLDER / "live.json").read_text())["runs"]:
-        live, simulated = run["live"], run["simulated"]
-        rows.append([f"{run['dram_gb']}, {run['factor'] or 'none'}", *(
-            shown(one[name]) for name, shown in (("dram_hit_rate", percent), ("flash_hit_rate", percent), ("read_rate", megabytes))
-            for one in (live, simulated))])
-    return table(["DRAM, GB, and factor of the flash", "DRAM hits", "simulated", "flash hits", "simulated", "read, MB/s",
-                  "simulated"], rows)
+    for factor in dict.fromkeys(run["factor"] for run in live["disk"]):
+        runs = [run for run in live["disk"] if run["factor"] == factor]
+        simulated = [run["simulated"] for run in runs]
+        bytes_ = median(run["read_bytes"] for run in runs)
+        taken = sorted(run["seconds"] for run in runs)
+        foretold = median(one["seconds"] for one in simulated)
+        hits = [percent(median(one["flash_hit_rate"] for one in of)) if factor else "" for of in (runs, simulated)]
+        rows.append([factor or "no flash", *(percent(median(one["dram_hit_rate"] for one in of)) for of in (runs, simulated)),
+                     *hits, megabytes(bytes_ / median(taken)), f"{megabytes(bytes_ / taken[-1])} to {megabytes(bytes_ / taken[0])}",
+                     megabytes(bytes_ / foretold), megabytes(bytes_ / (foretold + programs))])
+    return table(["factor of the flash", "DRAM hits", "simulated", "flash hits", "simulated", "read, MB/s", "range",
+                  "simulated", "simulated, and the programs"], rows)
 
 
 def draw(results, target):
