@@ -42,7 +42,7 @@ class Application:
     options: tuple = ()
 
 
-SPHERE = ["--num_tsteps", "1", "--stages_per_ts", "2", "--checksum_freq", "0", "--num_vars", "40",
+SPHERE = ["--num_tsteps", "1", "--stages_per_ts", "1", "--checksum_freq", "0", "--num_vars", "40",
           *(word for axis in "xyz" for word in (f"--init_{axis}", "2", f"--n{axis}", "8")), "--num_objects", "1",
           "--object", *"2 0 -0.3 -0.3 -0.3 0.04 0.04 0.04 1.0 1.0 1.0 0.0 0.0 0.0".split()]
 
@@ -69,7 +69,7 @@ APPLICATIONS = {
     "miniamr": Application(
         "MiniAMR", "miniAMR", [*SPHERE, "--num_refine", "4", "--max_blocks", "2600"],
         [*SPHERE, "--num_refine", "2", "--max_blocks", "300"],
-        ["hydro", "5800", "4", "1"], ["hydro", "1024", "2", "1"], limit_s=90, options=("--small-blocks",)),
+        ["hydro", "5800", "4", "1"], ["hydro", "1024", "2", "1"], limit_s=400, options=("--small-blocks",)),
 }
 # Shares of the footprint as DRAM beside the paper's. One of all is chosen by how often a program faults.
 OTHER_SHARES = [0.5, 0.75]

@@ -19,7 +19,8 @@ for disk in vda vdb; do
     truncate -s 2G "$work/$disk"
 done
 mkdir "$work/srv"
-cp -r "$here/guest" "$terrace" "$(dirname "$terrace")/accounts" "$work/srv/"
+built=$(dirname "$terrace")
+cp -r "$here/guest" "$terrace" "$built/accounts" "$built/pages" "$work/srv/"
 # shellcheck disable=SC2046 # options are words
 timeout "${TIMEOUT:-1800}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -nographic -nic none -no-reboot \
     -kernel "$kernel/vmlinuz" -initrd "$kernel/initrd" \

@@ -9,6 +9,7 @@ built=$(dirname "$(readlink -f "${TERRACE:-target/release/terrace}")")
 # The heap on persistent memory is checked with the example of its C interface.
 cc crates/heap-c/examples/c/accounts.c -Icrates/heap-c/include "$built/libterrace_heap.a" \
     -lm -lpthread -ldl -o "$built/accounts"
+cc -O1 -Wall -Wextra scripts/vm/guest/pages.c -lpthread -o "$built/pages"
 
 results=target/vm/results
 rm -rf "$results"

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::next::next;
-use crate::tell::{allocated, freed, is_large, is_telling};
+use crate::tell::{allocated, ending, freed, is_large, is_telling};
 
 /// Whether a block may have been told of.
 ///
@@ -63,6 +63,9 @@ pub unsafe extern "C" fn calloc(number: usize, size: usize) -> *mut c_void {
 pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: the caller's promise.
     let was_large = unsafe { may_be_told(block) };
+    if was_large {
+        ending(block);
+    }
     let made = next!(realloc: fn(*mut c_void, usize) -> *mut c_void, (block, size));
     if was_large && (size == 0 || !made.is_null()) {
         freed(block);
@@ -101,6 +104,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     // Told first: another thread may get the block next, and tell of that.
     // SAFETY: the caller's promise.
     if unsafe { may_be_told(block) } {
+        ending(block);
         freed(block);
     }
     next!(free: fn(*mut c_void) -> (), (block));

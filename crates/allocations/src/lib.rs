@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod blocks;
+mod keep;
 mod mappings;
 mod next;
 mod tell;

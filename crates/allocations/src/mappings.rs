@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
-use crate::tell::{allocated, freed, is_large};
+use crate::tell::{allocated, ending, freed, is_large};
 
 /// Maps memory.
 ///
@@ -58,6 +58,7 @@ pub unsafe extern "C" fn mmap64(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     if is_large(length) {
+        ending(address);
         freed(address);
     }
     // SAFETY: the caller's promises; the call sets errno.
@@ -76,6 +77,9 @@ pub unsafe extern "C" fn mremap(
     flags: c_int,
     to: *mut c_void,
 ) -> *mut c_void {
+    if is_large(old) {
+        ending(address);
+    }
     // SAFETY: the caller's promises; the call sets errno. The kernel ignores `to` without the flag.
     let moved =
         unsafe { libc::syscall(libc::SYS_mremap, address, old, new, c_long::from(flags), to) };

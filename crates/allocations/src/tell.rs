@@ -1,9 +1,10 @@
-//! Tells the plug-in.
+//! Tells the plug-in of objects, or has those of a placement kept in DRAM.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::blocks::prepare;
+use crate::keep;
 use crate::told::{FRAMES, NUMBER, Told};
 
 /// The variable with the least size that is told of, in bytes.
@@ -11,6 +12,8 @@ const LEAST_VARIABLE: &std::ffi::CStr = c"TERRACE_ALLOCATIONS_LEAST";
 
 /// The least size that is told of: of none, until it is known.
 static LEAST: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// Whether objects are not told of, but kept where a placement says so.
+static KEEPS: AtomicBool = AtomicBool::new(false);
 /// Whether the C library can find stacks without allocating.
 static READY: AtomicBool = AtomicBool::new(false);
 
@@ -22,6 +25,11 @@ pub extern "C" fn begin() {
     prepare();
     // SAFETY: a name that ends in zero.
     if !unsafe { libc::dlsym(libc::RTLD_DEFAULT, OF_THE_EMULATOR.as_ptr()) }.is_null() {
+        return;
+    }
+    if terrace_placed::begin() {
+        KEEPS.store(true, Ordering::Relaxed);
+        LEAST.store(terrace_placed::LEAST, Ordering::Relaxed);
         return;
     }
     let mut frames = [std::ptr::null_mut::<c_void>(); 4];
@@ -78,6 +86,9 @@ pub fn allocated(object: *mut c_void, bytes: usize) {
 #[cold]
 #[inline(never)]
 fn tell(object: usize, bytes: usize) {
+    if KEEPS.load(Ordering::Relaxed) {
+        return keep::allocated(object, bytes);
+    }
     call(Told::Begin, [0; 4]);
     let mut frames = [std::ptr::null_mut::<c_void>(); FRAMES];
     let mut count = 0;
@@ -92,9 +103,19 @@ fn tell(object: usize, bytes: usize) {
     );
 }
 
+/// Lets an object go that is about to be freed or moved, if it is kept.
+pub fn ending(object: *mut c_void) {
+    if KEEPS.load(Ordering::Relaxed) {
+        keep::freed(object as usize);
+    }
+}
+
 /// Tells that an object has ended, which may never have been told of.
 #[cold]
 #[inline(never)]
 pub fn freed(object: *mut c_void) {
+    if KEEPS.load(Ordering::Relaxed) {
+        return;
+    }
     call(Told::Freed, [object as usize, 0, 0, 0]);
 }

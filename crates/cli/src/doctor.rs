@@ -22,7 +22,8 @@ pub fn doctor(arguments: &Doctor) -> Result<ExitCode> {
         }
     }
     let checks = doctor::examine();
-    let document = DoctorDocument::of(&checks);
+    let nodes = doctor::nodes();
+    let document = DoctorDocument::of(&checks, &nodes);
     let (people, well) = match arguments.clean {
         true => (People::Nobody, cleaned_up),
         false => (People::Standard, document.ready),

@@ -2,24 +2,34 @@
 
 use std::process::ExitCode;
 
-use terrace_base::{Bytes, Error, Exit, Result};
+use terrace_base::{Bytes, Error, Exit, Result, program};
 use terrace_extend::memory::{Memory, catalogue};
 use terrace_extend::{Outcome, Session};
 use terrace_live::dram::Dram;
+use terrace_live::placement::{Answers, Placement};
 use terrace_region::Settings;
 use terrace_report::extend::{ExtendDocument, text};
 
 use crate::args::Extend;
 use crate::results::{Outputs, People};
+use crate::run::placement;
 use crate::screen::say;
 
 pub fn extend(arguments: &Extend) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &arguments.inputs(), &[])?;
-    let session = arguments.session()?;
+    let mut session = arguments.session()?;
     session.check()?;
-    let (dram, outcome) = match arguments.dram {
-        Dram::Bytes(bytes) => (bytes, session.run(Some(bytes))?),
-        Dram::Share(share) => run_with_share(&session, share)?,
+    let placement = arguments.place.as_deref().map(placement).transpose()?;
+    if let Some(placement) = &placement {
+        placement.check_program(&program::find(&session.command)?)?;
+    }
+    let dram = match arguments.dram {
+        Dram::Bytes(bytes) => Ok(bytes),
+        Dram::Share(share) => share_of(&session, share)?,
+    };
+    let (dram, outcome) = match dram {
+        Ok(dram) => (dram, run_placed(&mut session, placement.as_ref(), dram)?),
+        Err(measured) => (Bytes(0), measured),
     };
     let catalogue = catalogue(session.memories.as_deref())?;
     let technology = match &session.memory {
@@ -32,8 +42,28 @@ pub fn extend(arguments: &Extend) -> Result<ExitCode> {
     outcome.exit.end_like()
 }
 
-/// Measures the footprint of the extended memory in a first run, and runs the program with a share of it.
-fn run_with_share(session: &Session, share: f64) -> Result<(Bytes, Outcome)> {
+/// Runs the program with this much DRAM for its large memory: that of placed objects, and the bound of the rest.
+fn run_placed(
+    session: &mut Session,
+    placement: Option<&Placement>,
+    dram: Bytes,
+) -> Result<Outcome> {
+    let Some(placement) = placement else {
+        return session.run(Some(dram));
+    };
+    let rest = placement.rest(dram)?;
+    let answers = Answers::start(placement)?;
+    session.environment.push(answers.variable());
+    let outcome = session.run(Some(rest))?;
+    if answers.finish().sites == 0 {
+        say("terrace: the program has allocated no large object at any of the placement's sites\n");
+    }
+    Ok(outcome)
+}
+
+/// Measures the footprint of the extended memory in a first run, and returns a share of it; or what came of that run,
+/// where there is no such memory.
+fn share_of(session: &Session, share: f64) -> Result<std::result::Result<Bytes, Outcome>> {
     let measured = session.run(None)?;
     if let Exit::Signal(_) = measured.exit {
         say(&format!(
@@ -43,7 +73,7 @@ fn run_with_share(session: &Session, share: f64) -> Result<(Bytes, Outcome)> {
         measured.exit.end_like();
     }
     let Some(figures) = measured.figures else {
-        return Ok((Bytes(0), measured));
+        return Ok(Err(measured));
     };
     let pages = (figures.peak_footprint as f64 * share) as u64;
     if pages < Settings::LEAST_DRAM {
@@ -53,6 +83,5 @@ fn run_with_share(session: &Session, share: f64) -> Result<(Bytes, Outcome)> {
             Settings::LEAST_DRAM
         )));
     }
-    let dram = Bytes::of_pages(pages);
-    Ok((dram, session.run(Some(dram))?))
+    Ok(Ok(Bytes::of_pages(pages)))
 }

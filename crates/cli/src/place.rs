@@ -110,7 +110,10 @@ fn try_file(
     machine: &PlaceMachine,
     placed: &Placed,
 ) -> Result<TriedFigures> {
-    let (found, missing) = file.find(profile, &profile.program)?;
+    let (found, missing) = file.find(
+        profile.sites.iter().map(|site| &site.site),
+        &profile.program,
+    )?;
     for name in &missing {
         say(&format!(
             "terrace: the placement names {name}, at which this program has not allocated\n"

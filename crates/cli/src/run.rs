@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use terrace_base::Result;
+use terrace_base::{Bytes, Result};
 use terrace_live::compare::{Request, perform};
 use terrace_live::lesson::LessonFile;
+use terrace_live::placement::Placement;
 use terrace_live::program::Invocation;
 use terrace_report::schema::RunDocument;
+use terrace_sim::place::PlacementFile;
 
 use crate::args::Run;
 use crate::results::{Outputs, People};
@@ -23,6 +25,9 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
     inputs.extend(arguments.tier.device());
     let learn = arguments.learn.as_deref().map(|path| ("--learn", path));
     inputs.extend(learn);
+    let place = arguments.place.as_deref();
+    inputs.extend(place.map(|path| ("--place", path)));
+    let placement = place.map(placement).transpose()?;
     let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
     let request = Request {
         command: Invocation {
@@ -38,6 +43,8 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         zswap: arguments.zswap,
         prefetch: arguments.prefetch.0.into_iter().collect(),
         eviction: arguments.eviction.0,
+        migration: arguments.migration,
+        placement,
         lesson: arguments.learn.map(LessonFile::new),
         writes: arguments.writes,
         compare: arguments.compare,
@@ -58,4 +65,15 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
     let document = RunDocument::of(&results, arguments.endurance);
     outputs.say(&document, &text, People::beside_a_program(arguments.quiet))?;
     results.exit(request.repeat).end_like()
+}
+
+/// Reads a placement file.
+pub fn placement(path: &Path) -> Result<Placement> {
+    let file = PlacementFile::load(path)?;
+    Ok(Placement {
+        path: path.to_owned(),
+        program: file.program,
+        bytes: Bytes(file.fast_bytes),
+        sites: file.sites.into_iter().map(|site| site.calls).collect(),
+    })
 }

@@ -19,6 +19,7 @@ const PRELUDE: &str = "
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 enum { PAGE = 4096 };
@@ -274,6 +275,63 @@ fn children_that_do_not_have_the_memory_do_not_see_zeros() {
     assert!(extended.said.contains(sentence), "{}", extended.said);
     let refused = bench.extend(body, &[&options[..], &["--small-blocks"]].concat());
     assert_eq!(refused.output.status.code(), Some(2), "{}", refused.said);
+}
+
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn children_of_a_bare_clone_say_why_they_end() {
+    let body = "
+        long pages = 1000;
+        char *block = malloc(pages * PAGE);
+        put_all(block, 0, pages);
+        int status;
+        pid_t child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+        if (child == 0) { check(block, 0); _exit(0); }
+        waitpid(child, &status, 0);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV) return 8;
+        for (int sent = 0; sent < 2; sent++) {
+            child = fork();
+            if (child == 0) { check_all(block, pages); if (sent) raise(SIGSEGV); else *(volatile int *)8 = 1; exit(0); }
+            waitpid(child, &status, 0);
+            if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV) return 7;
+        }
+        check_all(block, pages);
+        return 0;";
+    let extended = Bench::new().extend(body, &["--dram", "100p"]).succeeded();
+    let sentences = extended.said.matches("has touched extended memory");
+    assert_eq!(sentences.count(), 1, "{}", extended.said);
+}
+
+/// `fflush(NULL)` holds a lock that `fork` takes, while it waits for pages of a stream's buffer.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn a_fork_beside_a_flush_of_all_streams() {
+    let body = "
+        void *flush(void *unused) {
+            FILE *stream = tmpfile();
+            enum { BYTES = 2 << 20 };
+            setvbuf(stream, malloc(BYTES), _IOFBF, BYTES);
+            for (;;) {
+                rewind(stream);
+                for (int word = 0; word < BYTES / 8; word++) fwrite(&word, 4, 1, stream);
+                fflush(NULL);
+            }
+        }
+        pthread_t thread;
+        alarm(60);
+        pthread_create(&thread, NULL, flush, NULL);
+        for (int turn = 0; turn < 60; turn++) {
+            usleep(3000);
+            pid_t child = fork();
+            if (child == 0) { FILE *own = tmpfile(); fputs(\"word\", own); fflush(NULL); fclose(own); _exit(0); }
+            int status;
+            waitpid(child, &status, 0);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return 7;
+        }
+        return 0;";
+    let options = ["--dram", "64p", "--applied-only"];
+    let extended = Bench::new().extend(body, &options).succeeded();
+    assert!(extended.measured("evicted_dirty") > 1000);
 }
 
 /// What follows `main` uses blocks of 8 to 4000 bytes, each of which says what it has to hold.

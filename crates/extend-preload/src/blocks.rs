@@ -11,7 +11,7 @@ use std::ptr;
 
 use crate::extended::{adopt, forget, holds, is_large, relocate};
 use crate::fork;
-use crate::small::{self, small};
+use crate::small;
 
 /// The bit of the size of a block with a mapping of its own.
 const IS_MMAPPED: usize = 2;
@@ -64,7 +64,7 @@ unsafe fn extend(block: *mut c_void, size: usize) -> *mut c_void {
 /// Allocates a block; `caller` is the address to which the call returns.
 unsafe extern "C" fn malloc_for(size: usize, caller: usize) -> *mut c_void {
     match is_small(size, caller) {
-        true => small().allocate(size),
+        true => small::allocate(size),
         // SAFETY: any size is fine.
         false => unsafe { extend(__libc_malloc(size), size) },
     }
@@ -74,7 +74,7 @@ unsafe extern "C" fn malloc_for(size: usize, caller: usize) -> *mut c_void {
 unsafe extern "C" fn calloc_for(number: usize, size: usize, caller: usize) -> *mut c_void {
     let bytes = number.saturating_mul(size);
     match is_small(bytes, caller) {
-        true => small().allocate_zeros(bytes),
+        true => small::allocate_zeros(bytes),
         // SAFETY: any size is fine.
         false => unsafe { extend(__libc_calloc(number, size), bytes) },
     }
@@ -83,7 +83,7 @@ unsafe extern "C" fn calloc_for(number: usize, size: usize, caller: usize) -> *m
 /// Allocates an aligned block, as [`malloc_for`].
 unsafe extern "C" fn memalign_for(alignment: usize, size: usize, caller: usize) -> *mut c_void {
     match is_small(size, caller) && alignment <= PAGE {
-        true => small().allocate_aligned(alignment, size),
+        true => small::allocate_aligned(alignment, size),
         // SAFETY: any size and alignment is fine.
         false => unsafe { extend(__libc_memalign(alignment, size), size) },
     }
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     }
     if small::has(block) {
         // SAFETY: the caller's promises.
-        return unsafe { small().free(block) };
+        return unsafe { small::free(block) };
     }
     // SAFETY: the caller's promises.
     if let Some((start, bytes)) = unsafe { mapping(block) } {
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 unsafe fn resize_small(block: *mut c_void, size: usize) -> *mut c_void {
     if !is_large(size) {
         // SAFETY: the caller's promises.
-        return unsafe { small().resize(block, size) };
+        return unsafe { small::resize(block, size) };
     }
     // SAFETY: the caller's promises; the blocks are apart, and each has that many bytes.
     unsafe {
@@ -272,7 +272,7 @@ unsafe fn resize_small(block: *mut c_void, size: usize) -> *mut c_void {
         if !made.is_null() {
             let bytes = malloc_usable_size(block).min(size);
             ptr::copy_nonoverlapping(block.cast::<u8>(), made.cast(), bytes);
-            small().free(block);
+            small::free(block);
         }
         made
     }

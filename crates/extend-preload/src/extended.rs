@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use terrace_extend::Task;
 use terrace_region::{Board, Extension};
 
-use crate::adopted::adopted;
+use crate::adopted::{self, adopted};
 use crate::{callers, fork, small};
 
 /// The least size of a mapping that is extended: more than there is until [`begin`], and where nothing is
@@ -33,6 +33,7 @@ pub extern "C" fn begin() {
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, least as libc::c_int) };
         LEAST.store(least, Ordering::Relaxed);
         callers::begin();
+        terrace_placed::begin();
         if small {
             small::begin();
         }
@@ -54,6 +55,10 @@ pub fn stop() {
 /// # Safety
 /// The mapping is new, and this library is told of its end.
 pub unsafe fn adopt(start: usize, bytes: usize) {
+    // Objects of a placement stay in DRAM.
+    if terrace_placed::take(start, bytes) {
+        return;
+    }
     let Some(extension) = extension() else {
         return;
     };
@@ -65,6 +70,7 @@ pub unsafe fn adopt(start: usize, bytes: usize) {
 
 /// Takes a range out of extended memory that is about to be unmapped.
 pub fn forget(start: usize, bytes: usize) {
+    terrace_placed::give_back(start);
     let Some(extension) = EXTENSION.get() else {
         return;
     };
@@ -83,6 +89,11 @@ pub fn is_served() -> bool {
 /// Whether a part of a range is in extended memory.
 pub fn holds(start: usize, bytes: usize) -> bool {
     EXTENSION.get().is_some() && adopted().touches(start, start.saturating_add(bytes))
+}
+
+/// Whether an address is in extended memory, by a signal handler, which waits for no lock.
+pub fn is_known_to_hold(address: usize) -> bool {
+    adopted::at_once().is_some_and(|adopted| adopted.touches(address, address + 1))
 }
 
 /// Has `change` move a range that is in extended memory; it returns where the range is now and its size, or
@@ -119,6 +130,7 @@ fn extension() -> Option<&'static Extension> {
             let _ = EXTENSION.set(extension);
             // SAFETY: a function that may be called at the end of the process.
             unsafe { libc::atexit(finish) };
+            fork::explain_faults();
             EXTENSION.get()
         }
         None => {

@@ -3,9 +3,11 @@
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use crate::adopted::{self, Adopted};
+use terrace_region::streams;
+
 use crate::extended;
 use crate::small::{self, Small};
 
@@ -18,6 +20,9 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 
 /// Whether this process is a forked child without the extended memory of its parent.
 static LEFT_BEHIND: AtomicBool = AtomicBool::new(false);
+
+/// The process that has extended memory, as far as this one knows: any child that does not have it is another one.
+static OWNER: AtomicI32 = AtomicI32::new(0);
 
 /// Locks that are held from before a fork to after it: a child must not be forked while a thread that it does
 /// not have changes what they guard.
@@ -72,6 +77,8 @@ pub unsafe extern "C" fn __register_atfork(
 }
 
 unsafe extern "C" fn before() {
+    // A thread that goes through the streams may allocate.
+    streams::lock();
     let locks = (small::small(), adopted::adopted());
     // SAFETY: this thread holds the locks.
     unsafe { *LOCKS.0.get() = Some(locks) };
@@ -80,20 +87,26 @@ unsafe extern "C" fn before() {
 unsafe extern "C" fn after_in_parent() {
     // SAFETY: `before` has taken the locks on this thread.
     drop(unsafe { (*LOCKS.0.get()).take() });
+    streams::unlock();
 }
 
 unsafe extern "C" fn after_in_child() {
     // SAFETY: `before` has taken the locks on the thread that forked this process, the only one that is left.
     drop(unsafe { (*LOCKS.0.get()).take() });
-    if !extended::is_served() {
-        LEFT_BEHIND.store(true, Ordering::Relaxed);
-        extended::stop();
-        explain_faults();
+    streams::make_free();
+    match extended::is_served() {
+        true => OWNER.store(id(), Ordering::Relaxed),
+        false => {
+            LEFT_BEHIND.store(true, Ordering::Relaxed);
+            extended::stop();
+        }
     }
 }
 
-/// Has a touch of extended memory say why it ends the process, unless the program handles the signal itself.
-fn explain_faults() {
+/// Notes that this process has extended memory, and has a touch of it in a child that does not have it say why it
+/// ends the process, unless the program handles the signal itself.
+pub fn explain_faults() {
+    OWNER.store(id(), Ordering::Relaxed);
     // SAFETY: all-zero values of both are valid; the handler calls only what a handler may.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
@@ -108,16 +121,25 @@ fn explain_faults() {
     }
 }
 
-/// Says why, and returns: the thread touches the same again, and the process ends.
+/// Says why, and returns: the thread touches the same again, or has the signal again, and the process ends.
 extern "C" fn explain(
-    _signal: libc::c_int,
+    signal: libc::c_int,
     about: *mut libc::siginfo_t,
     _context: *mut libc::c_void,
 ) {
-    // SAFETY: the kernel hands over a valid siginfo of a fault.
-    let address = unsafe { (*about).si_addr() } as usize;
-    if extended::holds(address, 1) {
+    // SAFETY: the kernel hands over a valid siginfo, which has an address if it is of a fault.
+    let (by_fault, address) = unsafe { ((*about).si_code > 0, (*about).si_addr() as usize) };
+    if !by_fault {
+        // SAFETY: the signal is sent once more, and does what it did without this handler.
+        unsafe { libc::raise(signal) };
+    } else if id() != OWNER.load(Ordering::Relaxed) && extended::is_known_to_hold(address) {
         // SAFETY: bytes of a static text.
         unsafe { libc::write(2, SENTENCE.as_ptr().cast(), SENTENCE.len()) };
     }
+}
+
+/// Returns the number of this process.
+fn id() -> libc::pid_t {
+    // SAFETY: the call takes nothing.
+    unsafe { libc::getpid() }
 }

@@ -9,6 +9,7 @@
 
 mod adopted;
 mod blocks;
+mod cache;
 mod callers;
 mod descriptors;
 mod extended;

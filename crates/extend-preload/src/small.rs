@@ -2,8 +2,10 @@
 //!
 //! The C library's own heap cannot be extended: its code for forks and threads touches it while no thread serves
 //! its faults. What it allocates for itself, as it does for streams and for threads' variables, stays there for
-//! the same reason, and so does what this library allocates by way of it (`callers`).
+//! the same reason, and so does what this library allocates by way of it (`callers`). Each thread keeps some freed
+//! blocks (`cache`).
 
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,11 +14,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dlmalloc::{Allocator, Dlmalloc};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 
-use crate::callers;
+use crate::cache::{Cache, Size};
 use crate::extended::adopt;
+use crate::{callers, fork};
 
 /// Address space of the heap.
 const SPACE: usize = 1 << 40;
+/// Bits of the size of a chunk that are no part of it.
+const BITS: usize = 7;
 /// Bytes by which the heap grows. What fits into the first part stays in DRAM, so that programs which only start
 /// others have no extended memory.
 const PART: usize = 4 << 20;
@@ -122,15 +127,95 @@ pub fn has(block: *mut c_void) -> bool {
     start != 0 && (block as usize).wrapping_sub(start) < SPACE
 }
 
+/// Allocates a block.
+pub fn allocate(size: usize) -> *mut c_void {
+    let kept = Size::holding(size).and_then(|size| with_cache(|cache| cache.take(size)));
+    // A new block lies beside the last one, of whatever size: blocks that are used together lie together.
+    kept.flatten().unwrap_or_else(|| small().allocate(size))
+}
+
+/// Allocates a block of zeros.
+pub fn allocate_zeros(size: usize) -> *mut c_void {
+    let block = allocate(size);
+    if !block.is_null() {
+        // SAFETY: a new block of this many bytes.
+        unsafe { block.write_bytes(0, size) };
+    }
+    block
+}
+
+/// Allocates an aligned block.
+pub fn allocate_aligned(alignment: usize, size: usize) -> *mut c_void {
+    small().allocate_aligned(alignment, size)
+}
+
+/// Changes the size of a block.
+///
+/// # Safety
+/// It is a block of this heap.
+pub unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    unsafe { small().resize(block, size) }
+}
+
+/// Frees a block.
+///
+/// # Safety
+/// It is a block of this heap.
+pub unsafe fn free(block: *mut c_void) {
+    // SAFETY: the word before each block has the size of its chunk, and bits.
+    let chunk = unsafe { *block.cast::<usize>().sub(1) } & !BITS;
+    let keep = |size| with_cache(|cache| keep(cache, size, block));
+    if Size::of_chunk(chunk).and_then(keep).is_none() {
+        // SAFETY: the caller's promise.
+        unsafe { small().free(block) };
+    }
+}
+
+/// Keeps a block in the cache, which gives some back if it is full.
+fn keep(cache: &mut Cache, size: Size, block: *mut c_void) {
+    if !cache.keep(size, block) {
+        let mut heap = small();
+        // SAFETY: the cache has blocks of this heap, which nobody uses.
+        cache.halve(size, |block| unsafe { heap.free(block) });
+        cache.keep(size, block);
+    }
+}
+
+/// Does something with the cache of this thread; `None` if it has none, as at its end, or must not use it.
+fn with_cache<T>(act: impl FnOnce(&mut Cache) -> T) -> Option<T> {
+    if fork::is_left_behind() {
+        return None;
+    }
+    // SAFETY: nothing that is done with a cache allocates or frees small blocks on this thread.
+    let act = |own: &OfThread| act(unsafe { &mut *own.0.get() });
+    CACHE.try_with(act).ok()
+}
+
+thread_local! {
+    static CACHE: OfThread = const { OfThread(UnsafeCell::new(Cache::new())) };
+}
+
+/// The cache of a thread, which is given back at its end.
+struct OfThread(UnsafeCell<Cache>);
+
+impl Drop for OfThread {
+    fn drop(&mut self) {
+        if !fork::is_left_behind() {
+            let mut heap = small();
+            // SAFETY: the cache has blocks of the heap, which nobody uses.
+            self.0.get_mut().empty(|block| unsafe { heap.free(block) });
+        }
+    }
+}
+
 impl Small {
-    /// Allocates a block.
-    pub fn allocate(&mut self, size: usize) -> *mut c_void {
+    fn allocate(&mut self, size: usize) -> *mut c_void {
         // SAFETY: any size is fine.
         unsafe { self.heap.c_malloc(size).cast() }
     }
 
-    /// Allocates an aligned block.
-    pub fn allocate_aligned(&mut self, alignment: usize, size: usize) -> *mut c_void {
+    fn allocate_aligned(&mut self, alignment: usize, size: usize) -> *mut c_void {
         // SAFETY: as above; the alignment is made a power of two, as the C library does.
         unsafe {
             self.heap
@@ -139,26 +224,16 @@ impl Small {
         }
     }
 
-    /// Allocates a block of zeros.
-    pub fn allocate_zeros(&mut self, size: usize) -> *mut c_void {
-        // SAFETY: any size is fine.
-        unsafe { self.heap.calloc(size, 1).cast() }
-    }
-
-    /// Changes the size of a block.
-    ///
     /// # Safety
     /// It is a block of this heap.
-    pub unsafe fn resize(&mut self, block: *mut c_void, size: usize) -> *mut c_void {
+    unsafe fn resize(&mut self, block: *mut c_void, size: usize) -> *mut c_void {
         // SAFETY: the caller's promise.
         unsafe { self.heap.c_realloc(block.cast(), size).cast() }
     }
 
-    /// Frees a block.
-    ///
     /// # Safety
     /// It is a block of this heap.
-    pub unsafe fn free(&mut self, block: *mut c_void) {
+    unsafe fn free(&mut self, block: *mut c_void) {
         // SAFETY: the caller's promise.
         unsafe { self.heap.c_free(block.cast()) };
     }

@@ -39,6 +39,8 @@ pub struct Session {
     pub judge: bool,
     /// Whether small blocks of malloc are extended as well.
     pub small: bool,
+    /// Variables of the program's environment beside those of this process.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
 /// What came of a run.
@@ -109,6 +111,7 @@ impl Session {
         command.args(&self.command[1..]);
         command.env(VARIABLE, task.text());
         command.env(PRELOAD, preloaded()?);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let started = Instant::now();
         let shown = self.command[0].display();
         let child = command.spawn();

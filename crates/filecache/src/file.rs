@@ -31,6 +31,13 @@ pub struct Version {
 }
 
 impl Version {
+    /// The version of no file: it never settles.
+    pub(crate) const NONE: Self = Self {
+        size: 0,
+        modified: i64::MAX,
+        changed: i64::MAX,
+    };
+
     /// Returns the version that the system tells of.
     pub fn of(about: &std::fs::Metadata) -> Self {
         let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;

@@ -150,6 +150,8 @@ impl Bench {
             zswap: None,
             prefetch: self.prefetch.clone(),
             eviction: self.eviction.clone(),
+            migration: None,
+            placement: None,
             lesson: None,
             writes: false,
             compare: true,

@@ -156,6 +156,14 @@ impl Budget {
         Box::new(move || value_of(&fs::read_to_string(&file).ok()?, name))
     }
 
+    /// Returns the counter of the group's memory by node.
+    pub(crate) fn nodes(&self) -> NodeCounter {
+        NodeCounter {
+            file: self.memory().join("memory.numa_stat"),
+            version: self.version,
+        }
+    }
+
     fn memory(&self) -> &Path {
         &self.groups[0]
     }
@@ -250,6 +258,35 @@ impl Budget {
     }
 }
 
+/// Counts the memory of a group by node: anonymous and shared, as in [`Usage::resident`].
+#[derive(Clone, Debug)]
+pub(crate) struct NodeCounter {
+    file: PathBuf,
+    version: Version,
+}
+
+impl NodeCounter {
+    /// Returns what the group has on a node; nothing if the kernel's file cannot be read.
+    pub fn on(&self, node: u32) -> Bytes {
+        let text = fs::read_to_string(&self.file).unwrap_or_default();
+        let column = format!("N{node}=");
+        let figure = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            let words = line.split_whitespace();
+            words
+                .filter_map(|word| word.strip_prefix(&column))
+                .next()?
+                .parse::<u64>()
+                .ok()
+        };
+        match self.version {
+            // Its figures are of lists of pages, on which shared ones are among the anonymous.
+            Version::V1 => Bytes::of_pages(figure("hierarchical_anon=").unwrap_or(0)),
+            Version::V2 => Bytes(figure("anon ").unwrap_or(0) + figure("shmem ").unwrap_or(0)),
+        }
+    }
+}
+
 impl Drop for Budget {
     fn drop(&mut self) {
         for group in &self.groups {
@@ -321,6 +358,29 @@ mod tests {
         assert_eq!(usage.charges, charges);
         fs::write(group.join("memory.swap.peak"), "16384\n").unwrap();
         assert_eq!(budget.usage().charges.peak, Some(Bytes(81920)));
+    }
+
+    #[test]
+    fn memory_by_node_under_both_versions() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("memory.numa_stat");
+        let counter = |version| NodeCounter {
+            file: file.clone(),
+            version,
+        };
+        assert_eq!(counter(Version::V2).on(0), Bytes(0), "there is no file");
+        fs::write(
+            &file,
+            "anon N0=4096 N1=8192\nfile N0=1 N1=2\nshmem N0=0 N1=4096\n",
+        )
+        .unwrap();
+        assert_eq!(counter(Version::V2).on(0), Bytes(4096));
+        assert_eq!(counter(Version::V2).on(1), Bytes(12288));
+        assert_eq!(counter(Version::V2).on(2), Bytes(0));
+        let text = "anon=9 N0=8 N1=1\nhierarchical_anon=12 N0=10 N1=2\n";
+        fs::write(&file, text).unwrap();
+        assert_eq!(counter(Version::V1).on(0), Bytes(10 << 12));
+        assert_eq!(counter(Version::V1).on(1), Bytes(2 << 12));
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 
-use terrace_policy::{eviction, prefetch};
+use terrace_policy::{eviction, migration, prefetch};
 
 use crate::dram;
 use crate::hierarchy::Version;
 use crate::input::Inputs;
 use crate::lesson::LessonFile;
+use crate::nodes;
+use crate::placement::Placement;
 use crate::program::Invocation;
 use crate::run::{Dram, Event, Outcome, Policies, Session, Way};
 use crate::sysctl;
@@ -32,6 +34,10 @@ pub struct Request {
     pub prefetch: Vec<prefetch::Spec>,
     /// Eviction policies, each with every predictor; not empty.
     pub eviction: Vec<eviction::Spec>,
+    /// Which pages lie in DRAM if the tier is a memory node; `None` for the usual policy.
+    pub migration: Option<migration::Spec>,
+    /// Which objects stay in DRAM.
+    pub placement: Option<Placement>,
     /// What earlier runs left to learn from, and each of these leaves to the next.
     pub lesson: Option<LessonFile>,
     /// Whether what the program writes to the tier is looked at.
@@ -59,6 +65,8 @@ pub struct Effective {
     pub prefetch: Vec<String>,
     /// Eviction policies with their settings.
     pub eviction: Vec<String>,
+    /// Migration policy with its settings; `None` if the tier is no memory node.
+    pub migration: Option<String>,
     /// `vm.page-cluster` before the run.
     pub page_cluster: String,
     /// Version of the memory cgroup.
@@ -136,8 +144,12 @@ pub fn perform(
     request: &Request,
     observe: &mut (dyn FnMut(Step, Event) + Send),
 ) -> Result<Results> {
-    request.command.find()?;
+    let file = request.command.find()?;
+    if let Some(placement) = &request.placement {
+        placement.check_program(&file)?;
+    }
     request.check()?;
+    request.node().map_or(Ok(()), nodes::require)?;
     let session = Session::open()?;
     let ways = ways(request);
     let step = Step {
@@ -171,6 +183,7 @@ impl Request {
     /// # Errors
     /// A usage error if memory would be compressed twice, or writes are to be looked at that cannot be.
     fn check(&self) -> Result<()> {
+        self.check_node()?;
         if self.writes && self.tier != Some(Spec::Zram) {
             return Err(Error::usage(
                 "--writes looks at places of the tier, and only those of zram tell what was written to them: a \
@@ -194,6 +207,51 @@ impl Request {
         }
     }
 
+    /// Returns the memory node that is the tier, if it is one.
+    fn node(&self) -> Option<u32> {
+        match self.tier {
+            Some(Spec::Node(node)) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// Returns the policy that says on which node pages lie.
+    fn migration(&self) -> migration::Spec {
+        let usual = || (&migration::benefit::ENTRY).into();
+        self.migration.clone().unwrap_or_else(usual)
+    }
+
+    /// # Errors
+    /// A usage error if an option is of swap where the tier is a node, or of nodes where it is not.
+    fn check_node(&self) -> Result<()> {
+        if self.node().is_none() {
+            return match &self.migration {
+                None => Ok(()),
+                Some(_) => Err(Error::usage(
+                    "--migration moves pages between memory nodes; name one with --tier, as node:1",
+                )),
+            };
+        }
+        // What the command names if its user does not.
+        let steered = self.prefetch.iter().any(|spec| spec.to_string() != "auto");
+        let mut evicts = self.eviction.iter().map(|spec| spec.entry().name);
+        let evicts = evicts.any(|name| !["hold", "kernel"].contains(&name));
+        let options = [
+            ("--zswap", self.zswap.is_some()),
+            ("--writes", self.writes),
+            ("--learn", self.lesson.is_some()),
+            ("--place", self.placement.is_some()),
+            ("--prefetch", steered),
+            ("--eviction", evicts || self.eviction.len() > 1),
+        ];
+        match options.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(Error::usage(format!(
+                "{option} is of swap, and on a memory node nothing is swapped; leave it out, or name another --tier"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Whether a run without a limit comes first to measure the footprint.
     fn is_measured_first(&self) -> bool {
         self.footprint.is_none() && (self.compare || matches!(self.dram, Dram::Share(_)))
@@ -202,6 +260,14 @@ impl Request {
 
 /// Returns the ways in the order in which each repetition runs them.
 fn ways(request: &Request) -> Vec<Way> {
+    if request.node().is_some() {
+        let ours = Way::Migration(request.migration());
+        let never = Way::Migration((&migration::never::ENTRY).into());
+        return match request.compare {
+            true => vec![Way::AllDram, Way::KernelTiering, never, ours],
+            false => vec![ours],
+        };
+    }
     let mut steered = request.prefetch.iter().flat_map(|prefetch| {
         request.eviction.iter().map(|eviction| {
             Way::Terrace(Policies {
@@ -211,10 +277,11 @@ fn ways(request: &Request) -> Vec<Way> {
             })
         })
     });
+    let placed = request.placement.as_ref().map(|_| Way::Placed);
     let others = [Way::AllDram, Way::Kernel, Way::KernelCpf];
     match request.compare {
-        true => others.into_iter().chain(steered).collect(),
-        false => vec![steered.next().unwrap_or(Way::Kernel)],
+        true => others.into_iter().chain(placed).chain(steered).collect(),
+        false => vec![steered.next().or(placed).unwrap_or(Way::Kernel)],
     }
 }
 
@@ -239,15 +306,24 @@ impl Performance<'_> {
                 measured = Some(self.measure()?);
             }
             budget = limit(request.dram, request.footprint.or(measured))?;
+            if let Some(placement) = &request.placement {
+                placement.rest(budget)?;
+                self.session.place(placement.clone());
+            }
         }
         let footprint = request.footprint.or(measured);
         if self.session.asked_to_end().is_none() {
             let step = self.step(self.runs[0].way.clone());
             let observe = &mut *self.observe;
-            self.session
-                .prepare_tier(request.tier.as_ref(), footprint, &mut |event| {
-                    observe(step.clone(), event);
-                })?;
+            match request.node() {
+                Some(node) => self.session.prepare_node(node, footprint)?,
+                None => {
+                    self.session
+                        .prepare_tier(request.tier.as_ref(), footprint, &mut |event| {
+                            observe(step.clone(), event);
+                        })?;
+                }
+            }
             if request.writes {
                 self.session.look_at_writes();
             }
@@ -266,6 +342,7 @@ impl Performance<'_> {
                 zswap: zswap::current(),
                 prefetch: request.prefetch.iter().map(ToString::to_string).collect(),
                 eviction: request.eviction.iter().map(ToString::to_string).collect(),
+                migration: request.node().map(|_| request.migration().to_string()),
                 page_cluster: sysctl::current().unwrap_or_default(),
                 cgroup: self.session.cgroup_version(),
                 kernel: kernel_release(),
@@ -373,6 +450,8 @@ mod tests {
             zswap: None,
             prefetch: prefetch.iter().map(spec).collect(),
             eviction: vec![eviction::Spec::default()],
+            migration: None,
+            placement: None,
             lesson: None,
             writes: false,
             compare,
@@ -396,10 +475,49 @@ mod tests {
             names(&request(true, &[])),
             ["all-dram", "kernel", "kernel-cpf"]
         );
+        let placed = |compare, prefetch: &[&str]| {
+            let placement = Some(crate::placement::Placement {
+                path: "p".into(),
+                program: "true".into(),
+                bytes: Bytes(0),
+                sites: Vec::new(),
+            });
+            names(&Request {
+                placement,
+                ..request(compare, prefetch)
+            })
+        };
+        assert_eq!(placed(false, &[]), ["placed"]);
+        assert_eq!(placed(false, &["stream"]), ["terrace"]);
+        assert_eq!(
+            placed(true, &["stream"]),
+            ["all-dram", "kernel", "kernel-cpf", "placed", "terrace"]
+        );
         assert_eq!(
             names(&request(true, &["stream", "spatial"])),
             ["all-dram", "kernel", "kernel-cpf", "terrace", "terrace"]
         );
+    }
+
+    #[test]
+    fn on_a_node_pages_move_and_nothing_is_swapped() {
+        let mut request = request(true, &["auto"]);
+        request.tier = Some(Spec::Node(1));
+        assert_eq!(
+            names(&request),
+            ["all-dram", "kernel-tiering", "terrace", "terrace"]
+        );
+        assert_eq!(request.check_node(), Ok(()));
+        request.compare = false;
+        assert_eq!(names(&request), ["terrace"]);
+        request.prefetch = vec![prefetch::Spec::parse("stream").unwrap()];
+        let said = request.check_node().unwrap_err().to_string();
+        assert!(said.starts_with("--prefetch is of swap"), "{said}");
+        request.tier = None;
+        assert_eq!(request.check_node(), Ok(()));
+        request.migration = Some((&migration::hot::ENTRY).into());
+        let said = request.check_node().unwrap_err().to_string();
+        assert!(said.contains("as node:1"), "{said}");
     }
 
     #[test]

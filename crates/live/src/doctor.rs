@@ -11,7 +11,9 @@ use crate::faults::FaultStream;
 use crate::hierarchy::Hierarchies;
 use crate::journal::leftover::{Cleaned, Found, Leftover};
 use crate::journal::{State, state_directory};
-use crate::pagemap::Pagemap;
+use crate::nodes::topology::{self, Node};
+use crate::nodes::{balancing, chase};
+use crate::pagemap::{Pagemap, scans_tables};
 use crate::{advice::Advisor, cgroup, privilege, sched, sysctl, tier, zswap};
 use terrace_base::{Bytes, Result};
 use terrace_policy::{Location, Memory, Page, Residence, Space};
@@ -63,6 +65,8 @@ pub fn examine() -> Vec<Check> {
         perf_events(),
         pagemap(),
         process_madvise(),
+        memory_nodes(),
+        accesses_by_node(),
         longer_turns(),
         processor_counters(),
         userfaultfd(),
@@ -227,6 +231,82 @@ fn process_madvise() -> Check {
     let result = Advisor::default().will_need(own.space, &mut [own.page]);
     let fix = "boot Linux 5.10 or later with CONFIG_ADVISE_SYSCALLS, and run as root";
     check("process_madvise", Missing, result.map(|()| "works"), fix)
+}
+
+fn memory_nodes() -> Check {
+    let nodes = topology::read();
+    let described = |node: &Node| {
+        let processors = match node.cpus {
+            0 => "no CPUs".to_owned(),
+            1 => "1 CPU".to_owned(),
+            some => format!("{some} CPUs"),
+        };
+        format!("node {} has {processors} and {}", node.id, node.memory)
+    };
+    let all: Vec<_> = nodes.iter().map(described).collect();
+    let found = match nodes.iter().find(|node| node.cpus == 0) {
+        Some(slow) => Ok(format!("{}; for --tier node:{}", all.join(", "), slow.id)),
+        None if nodes.len() > 1 => Err(format!("{}; all with CPUs", all.join(", "))),
+        None => Err(match all.first() {
+            Some(only) => format!("one alone: {only}"),
+            None => "not known to this kernel".to_owned(),
+        }),
+    };
+    let fix = "not needed; --tier node:N needs a node of memory without CPUs, as a CXL expander is";
+    check("memory nodes", Optional, found, fix)
+}
+
+/// Finds out by what the kernel shows or handles accesses by node.
+fn accesses_by_node() -> Check {
+    let there = |path: &str| Path::new(path).exists();
+    let mut ways = Vec::new();
+    if let Some(mode) = balancing::current() {
+        ways.push(format!("hint faults (numa_balancing is {mode})"));
+    }
+    let others = [
+        ("DAMON", there("/sys/kernel/mm/damon/admin")),
+        (
+            "idle page tracking",
+            there("/sys/kernel/mm/page_idle/bitmap"),
+        ),
+        ("PAGEMAP_SCAN (writes alone)", scans_tables()),
+    ];
+    let others = others.into_iter().filter(|(_, there)| *there);
+    ways.extend(others.map(|(way, _)| way.to_owned()));
+    ways.push(match balancing::demotion() {
+        Some(true) => "demotion is on".to_owned(),
+        Some(false) => "demotion is off".to_owned(),
+        None => "no demotion".to_owned(),
+    });
+    let ways = ways.join(", ");
+    let found = match balancing::may_set() {
+        Ok(()) => Ok(ways),
+        Err(_) => Err(ways),
+    };
+    let fix = "not needed; --tier node:N needs CONFIG_NUMA_BALANCING, and root, to see accesses";
+    check("accesses by node", Optional, found, fix)
+}
+
+/// A memory node, with the time of a load from it.
+#[derive(Clone, Debug, Serialize)]
+pub struct MeasuredNode {
+    /// The node.
+    #[serde(flatten)]
+    pub node: Node,
+    /// Time of a load that waits for the load before, by a chase through 64 MiB from the CPU on which this runs, in
+    /// nanoseconds; null where the node has no room for it.
+    pub load_ns: Option<f64>,
+}
+
+/// Measures the memory nodes; takes a second or so.
+pub fn nodes() -> Vec<MeasuredNode> {
+    let nodes = topology::read().into_iter();
+    nodes
+        .map(|node| MeasuredNode {
+            load_ns: chase::latency_ns(node.id),
+            node,
+        })
+        .collect()
 }
 
 fn longer_turns() -> Check {

@@ -30,6 +30,8 @@ use terrace_base::{Error, Result, lock};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
 const RING_BYTES: usize = 256 * 1024;
+/// Bytes of one CPU's ring of minor faults, of which a scan of NUMA balancing makes 65,536 at once.
+const MINOR_RING_BYTES: usize = 4 << 20;
 
 /// The major faults of a cgroup and the groups below it, or of processes.
 pub struct FaultStream {
@@ -64,10 +66,24 @@ impl FaultStream {
         Self::of(Watched::Members(members))
     }
 
+    /// Opens the stream of the minor faults of a cgroup instead: first touches, and the hint faults of
+    /// NUMA balancing.
+    ///
+    /// # Errors
+    /// See [`FaultStream::open`].
+    pub(crate) fn open_minor(directory: &Path) -> Result<Self> {
+        let watched = Watched::Group(Group::at(directory));
+        Self::with(watched, Software::PAGE_FAULTS_MIN, MINOR_RING_BYTES)
+    }
+
     fn of(watched: Watched) -> Result<Self> {
+        Self::with(watched, Software::PAGE_FAULTS_MAJ, RING_BYTES)
+    }
+
+    fn with(watched: Watched, event: Software, ring_bytes: usize) -> Result<Self> {
         let rings = Cpus::online()?
             .iter()
-            .map(ring)
+            .map(|cpu| ring(cpu, event, ring_bytes))
             .collect::<io::Result<_>>()
             .map_err(|e| {
                 Error::failure(format!(
@@ -184,8 +200,8 @@ fn is_below(directory: &Path, inode: u64) -> bool {
             .any(|entry| is_below(&entry.path(), inode))
 }
 
-fn ring(cpu: usize) -> io::Result<Sampler> {
-    Builder::new(Software::PAGE_FAULTS_MAJ)
+fn ring(cpu: usize, event: Software, bytes: usize) -> io::Result<Sampler> {
+    Builder::new(event)
         .sample_period(1)
         .clockid(Clock::new(clock::KERNEL_ID))
         .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::ADDR | SampleFlag::CGROUP)
@@ -193,9 +209,9 @@ fn ring(cpu: usize) -> io::Result<Sampler> {
         .include_kernel()
         .any_pid()
         .one_cpu(cpu)
-        .wakeup_watermark(RING_BYTES / 2)
+        .wakeup_watermark(bytes / 2)
         .build()?
-        .sampled(RING_BYTES)
+        .sampled(bytes)
         .map(|mut sampler| sampler.enable().map(|()| sampler))?
 }
 

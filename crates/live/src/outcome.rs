@@ -10,6 +10,7 @@ use crate::budget::Usage;
 use crate::counters::SwapCounters;
 use crate::fault_sample::SampledFault;
 use crate::mappings::Region;
+use crate::nodes;
 use crate::steer::Progress;
 use crate::tally::ProcessFigures;
 use crate::tier::Compressed;
@@ -101,6 +102,8 @@ pub struct Outcome {
     pub zswap: Option<Served>,
     /// What zram did for the whole machine; `None` for a tier without it.
     pub compressed: Option<Compressed>,
+    /// What moved between two memory nodes; `None` where pages of the program do not move.
+    pub nodes: Option<nodes::Figures>,
     /// What was seen of the program's writes; `None` if nothing looked.
     pub written: Option<Written>,
     /// Processes that the kernel killed because budget and tier were exceeded.

@@ -265,6 +265,14 @@ pub(crate) fn place_of(entry: u64) -> Option<Slot> {
     (entry & (PRESENT | SWAPPED) == SWAPPED).then(|| Slots::named(entry))
 }
 
+/// Whether an entry is that of an anonymous page in memory that no other process maps (Linux,
+/// admin-guide/mm/pagemap.rst: bits 56 and 61).
+pub(crate) fn is_own_alone(entry: u64) -> bool {
+    const EXCLUSIVE: u64 = 1 << 56;
+    const FILE_OR_SHARED: u64 = 1 << 61;
+    entry & (PRESENT | EXCLUSIVE | FILE_OR_SHARED) == PRESENT | EXCLUSIVE
+}
+
 /// Returns the private writable mappings of a process as pages: only these are swapped.
 pub(crate) fn private(space: Space) -> Vec<Range<u64>> {
     let maps = fs::read_to_string(format!("/proc/{}/maps", space.0)).unwrap_or_default();
@@ -279,6 +287,12 @@ fn private_mapping(line: &str) -> Option<Range<u64>> {
     let page = |text| Some(Page::of(u64::from_str_radix(text, 16).ok()?).0);
     (permissions.get(1) == Some(&b'w') && permissions.get(3) == Some(&b'p'))
         .then_some(page(start)?..page(end)?)
+}
+
+/// Whether the kernel can read whole tables (`PAGEMAP_SCAN`, Linux 6.7).
+pub(crate) fn scans_tables() -> bool {
+    let tables = File::open("/proc/self/pagemap");
+    tables.is_ok_and(|tables| scan::scan(&tables, 0, |_, _, _| ()).is_ok())
 }
 
 /// Reads a whole table; an error if the kernel cannot.

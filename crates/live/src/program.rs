@@ -15,6 +15,7 @@ use terrace_base::{Context, Error, Exit, Result, User};
 
 use crate::image::Image;
 use crate::input::Input;
+use crate::nodes::binding;
 
 /// What a program used, as `wait4` tells it: of itself and of the children it waited for.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +43,14 @@ pub struct Invocation {
     pub log: Option<PathBuf>,
     /// User that the program runs as; `None` is the user of this process.
     pub user: Option<User>,
+    /// Variables of its environment beside those of this process.
+    pub environment: Vec<(OsString, OsString)>,
     /// Whether the program may have transparent huge pages. A run allows them if DRAM suffices.
     pub huge_pages: bool,
     /// Whether its memory is laid out the same in each run.
     pub fixed_addresses: bool,
+    /// Node from which all its memory comes; `None` leaves that to the kernel.
+    pub node: Option<u32>,
 }
 
 impl From<Vec<OsString>> for Invocation {
@@ -92,6 +97,7 @@ impl Invocation {
         let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         let of_user = self.user.iter().flat_map(User::environment);
         environment.extend(of_user.map(|(name, value)| (name.into(), value)));
+        environment.extend(self.environment.iter().cloned());
         Image::new(&self.find()?, &self.words, environment.into_iter())
             .map_err(|e| Error::usage(format!("cannot run {}: {e}", self.words[0].display())))
     }
@@ -135,6 +141,7 @@ impl Program {
         let user = invocation.user.clone();
         let image = invocation.image()?;
         let (huge_pages, fixed_addresses) = (invocation.huge_pages, invocation.fixed_addresses);
+        let node = invocation.node;
         // SAFETY: between fork and exec the closure only makes system calls, with what was made
         // ready before; it allocates nothing. The cgroup comes before root is given up.
         unsafe {
@@ -148,6 +155,8 @@ impl Program {
                     // So do they inherit this; a set-user-ID program does not.
                     libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
                 }
+                // They inherit this, too, and so do the programs that they become.
+                node.map_or(Ok(()), binding::bind)?;
                 user.as_ref().map_or(Ok(()), User::assume)?;
                 Err(image.execute())
             });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use terrace_policy::eviction;
+use terrace_policy::migration;
 use terrace_policy::prefetch::{self, Costs, Engine, Lessons};
 
 use crate::accounts::Accounts;
@@ -18,6 +19,9 @@ use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
 use crate::lesson::LessonFile;
 use crate::neighbours;
+use crate::nodes::balancing::Balancing;
+use crate::nodes::{Migrator, Nodes};
+use crate::placement::{Answers, Placement};
 use crate::pool::Pool;
 use crate::privilege;
 use crate::program::{Invocation, Program};
@@ -49,8 +53,14 @@ pub enum Way {
     Kernel,
     /// The kernel's swap without readahead: critical page first.
     KernelCpf,
-    /// The kernel's swap, steered by policies.
+    /// The kernel's swap with the machine's settings, from which the objects of a placement are kept.
+    Placed,
+    /// The kernel's swap, steered by policies; and the objects of a placement are kept from it, if there is one.
     Terrace(Policies),
+    /// The kernel's own tiering of memory nodes, without a budget.
+    KernelTiering,
+    /// Pages on two memory nodes, moved as a policy decides.
+    Migration(migration::Spec),
 }
 
 /// Policies that steer the kernel's swap.
@@ -104,7 +114,9 @@ impl Way {
             Self::AllDram => "all-dram",
             Self::Kernel => "kernel",
             Self::KernelCpf => "kernel-cpf",
-            Self::Terrace(_) => "terrace",
+            Self::Terrace(_) | Self::Migration(_) => "terrace",
+            Self::KernelTiering => "kernel-tiering",
+            Self::Placed => "placed",
         }
     }
 
@@ -123,6 +135,7 @@ pub struct Session {
     // changes are undone, last.
     tier: Option<Tier>,
     zswap: Option<Zswap>,
+    nodes: Option<Nodes>,
     signals: Signals,
     hierarchies: Hierarchies,
     callers: Leaf,
@@ -134,6 +147,8 @@ pub struct Session {
     told_of_readahead: bool,
     /// Whether the writes of programs are looked at.
     looks_at_writes: bool,
+    /// Which objects stay in DRAM.
+    placement: Option<Placement>,
 }
 
 impl Session {
@@ -146,6 +161,7 @@ impl Session {
         Ok(Self {
             tier: None,
             zswap: None,
+            nodes: None,
             signals: Signals::receive()?,
             hierarchies: Hierarchies::find()?,
             callers: Leaf::default(),
@@ -154,6 +170,7 @@ impl Session {
             footprint: None,
             told_of_readahead: false,
             looks_at_writes: false,
+            placement: None,
         })
     }
 
@@ -179,6 +196,16 @@ impl Session {
         Ok(())
     }
 
+    /// Prepares a tier that is another memory node.
+    ///
+    /// # Errors
+    /// See [`Nodes::prepare`].
+    pub fn prepare_node(&mut self, node: u32, footprint: Option<Bytes>) -> Result<()> {
+        self.footprint = footprint;
+        self.nodes = Some(Nodes::prepare(node)?);
+        Ok(())
+    }
+
     /// Sets zswap, which lies in front of the tier.
     ///
     /// # Errors
@@ -191,6 +218,18 @@ impl Session {
     /// Has the writes of programs looked at, if the tier is zram.
     pub fn look_at_writes(&mut self) {
         self.looks_at_writes = true;
+    }
+
+    /// Has the objects of a placement stay in DRAM, the ways with one.
+    pub fn place(&mut self, placement: Placement) {
+        self.placement = Some(placement);
+    }
+
+    /// Starts to answer which objects are placed, in a way with a placement.
+    fn answers(&self, way: &Way) -> Result<Option<Answers>> {
+        let is_placed = matches!(way, Way::Placed | Way::Terrace(_));
+        let placement = self.placement.as_ref().filter(|_| is_placed);
+        placement.map(Answers::start).transpose()
     }
 
     /// Starts to look at the writes of the program in this group, if that is asked for and possible.
@@ -223,7 +262,11 @@ impl Session {
 
     /// Describes the tier for people.
     pub fn tier(&self) -> String {
-        self.tier.as_ref().map_or("none".into(), Tier::description)
+        match (&self.tier, &self.nodes) {
+            (Some(tier), _) => tier.description(),
+            (None, Some(nodes)) => nodes.description(),
+            (None, None) => "none".into(),
+        }
     }
 
     /// Version of the memory cgroup.
@@ -248,7 +291,10 @@ impl Session {
         observer: Observer,
     ) -> Result<Outcome> {
         let limit = limit.filter(|_| !matches!(way, Way::AllDram));
-        let budget = self.make_budget(limit)?;
+        // On two nodes nothing is swapped: what DRAM holds is limited by what is moved there.
+        let swapped = limit.filter(|_| self.nodes.is_none());
+        let budget = self.make_budget(swapped)?;
+        let (migrator, balancing) = self.move_pages(way, &budget, limit, observer)?;
         let engine = self.engine(way, observer)?;
         let readahead = match (way, &engine) {
             (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way, observer)?,
@@ -278,26 +324,32 @@ impl Session {
         if let (Way::AllDram, Some(footprint)) = (way, self.footprint) {
             dram::warm(footprint);
         }
-        let _accounts = limit
+        let _accounts = swapped
             .map(|limit| Accounts::keep(&budget.statistics(), limit))
             .transpose()?;
         let pool = zswap::pool();
-        let charge = self.charge(&budget, limit, pool)?;
+        let charge = self.charge(&budget, swapped, pool)?;
         let running = Running {
             budget: &budget,
-            limit,
+            limit: swapped,
             tier: self.tier.as_ref(),
             zswap: self.zswap.as_ref(),
+            balancing: balancing.as_ref(),
             charge,
             steered,
             counted: SwapCounters::read(),
             pool,
             zram: self.tier.as_ref().and_then(Tier::state).unwrap_or_default(),
         };
-        let invocation = Invocation {
+        let answers = self.answers(way)?;
+        let mut invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),
+            node: migrator.as_ref().and(self.nodes).map(|nodes| nodes.slow),
             ..invocation.clone()
         };
+        if let Some(answers) = &answers {
+            invocation.environment.extend(answers.environment()?);
+        }
         let writes = self.watch_writes(&budget)?;
         let program = Program::start(&invocation, &budget.entrances())?;
         self.signals.aim(Target::program(program.pid()));
@@ -308,6 +360,13 @@ impl Session {
         self.signals.aim(Target::Nobody);
         let mut outcome = running.outcome(ended?, seen);
         outcome.written = writes.map(written::Watch::finish);
+        outcome.nodes = migrator.map(Migrator::finish);
+        if answers.is_some_and(|answers| answers.finish().sites == 0) {
+            observer(Event::Notice(
+                "the program has allocated at none of the placement's sites: it is not what was recorded, or was built \
+                 without the same debug symbols (-g), or links its libraries statically",
+            ));
+        }
         if let (Some(file), Some(lesson)) = (way.lesson(), outcome.lesson.take()) {
             let foreseen = outcome
                 .prefetch
@@ -316,6 +375,27 @@ impl Session {
             observer(Event::Notice(&notice));
         }
         Ok(outcome)
+    }
+
+    /// Starts to move pages between two nodes, or has the kernel do it, if the way is one of those.
+    fn move_pages(
+        &mut self,
+        way: &Way,
+        budget: &Budget,
+        dram: Option<Bytes>,
+        observer: Observer,
+    ) -> Result<(Option<Migrator>, Option<Balancing>)> {
+        match (way, self.nodes) {
+            (Way::Migration(spec), Some(nodes)) => {
+                let dram = dram.unwrap_or_else(dram::total);
+                let (migrator, balancing) = nodes.migrate(spec, budget, dram, &mut self.journal)?;
+                Ok((Some(migrator), balancing))
+            }
+            (Way::KernelTiering, Some(nodes)) => {
+                Ok((None, Some(nodes.tier(&mut self.journal, observer)?)))
+            }
+            _ => Ok((None, None)),
+        }
     }
 
     /// Whether all memory of the program fits into its DRAM, as far as is known.

@@ -11,6 +11,7 @@ use crate::counters::SwapCounters;
 use crate::footprint::Footprint;
 use crate::hierarchy::Version;
 use crate::mappings::Mappings;
+use crate::nodes::balancing::Balancing;
 use crate::outcome::{Event, Observer, Outcome, Status};
 use crate::pool::Pool;
 use crate::program::{Ended, Program};
@@ -31,6 +32,8 @@ pub(crate) struct Running<'a> {
     pub tier: Option<&'a Tier>,
     /// zswap, if this run has set it.
     pub zswap: Option<&'a Zswap>,
+    /// NUMA balancing, if this run has set it.
+    pub balancing: Option<&'a Balancing>,
     /// The pool of zswap as part of the budget, where the kernel does not charge it.
     pub charge: Option<Charge>,
     /// Its steering.
@@ -96,6 +99,7 @@ impl Running<'_> {
         let notices = [
             self.tier.and_then(Tier::notice),
             self.zswap.and_then(Zswap::notice),
+            self.balancing.and_then(Balancing::notice),
         ];
         for notice in notices.iter().flatten() {
             observer(Event::Notice(notice));

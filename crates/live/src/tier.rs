@@ -93,6 +93,9 @@ impl Tier {
         }
         match spec {
             Spec::Existing => existing(),
+            Spec::Node(_) => Err(Error::usage(
+                "a memory node is no swap area; --tier node:N is for terrace run alone",
+            )),
             Spec::Directory(directory) => {
                 Self::begin(files(directory, needed, journal)?, journal, Area::make)
             }

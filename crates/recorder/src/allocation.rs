@@ -111,14 +111,14 @@ impl Modules {
 
 /// A mapping of a file.
 #[derive(Debug, PartialEq, Eq)]
-struct Mapping {
+pub struct Mapping {
     start: u64,
     end: u64,
     path: PathBuf,
 }
 
 /// Parses the mappings of files of a process (proc(5), `/proc/pid/maps`).
-fn mappings(maps: &str) -> Vec<Mapping> {
+pub fn mappings(maps: &str) -> Vec<Mapping> {
     let line = |line: &str| {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
@@ -133,7 +133,7 @@ fn mappings(maps: &str) -> Vec<Mapping> {
 }
 
 /// Returns the file that is mapped at an address, and the distance from its lowest mapping.
-fn place(mappings: &[Mapping], address: u64) -> Option<(&Path, u64)> {
+pub fn place(mappings: &[Mapping], address: u64) -> Option<(&Path, u64)> {
     let at = mappings
         .iter()
         .find(|mapping| (mapping.start..mapping.end).contains(&address))?;

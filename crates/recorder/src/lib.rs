@@ -6,7 +6,7 @@
 //! chunk of the shared [`pool`], which `terrace-trace` reads. Where contents are asked for, each run's page is
 //! compared with a copy of what was reported of it, and reported ([`observed`]). A recording can be restricted to the
 //! large mappings that `terrace extend` extends (`extended`). Where allocations are asked for, a library in the program
-//! tells of them ([`told`], [`allocation`]). `terrace-trace` uses this one as a Rust
+//! tells of them ([`told`], [`allocation`]). What orders threads is told, too ([`order`]). `terrace-trace` uses this one as a Rust
 //! library, for the pool's layout.
 
 pub mod allocation;
@@ -20,6 +20,7 @@ mod guest;
 pub mod level;
 mod mapping;
 pub mod observed;
+pub mod order;
 pub mod page;
 pub mod plugin;
 pub mod pool;

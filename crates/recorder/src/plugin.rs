@@ -27,6 +27,7 @@ use crate::guest::Guest;
 use crate::level::Level;
 use crate::mapping;
 use crate::observed::Observed;
+use crate::order::{self, Order, SyncCall};
 use crate::pool::{Departed, Pool};
 use crate::program::ARGUMENT;
 use crate::qemu::{self, MemCallback};
@@ -51,6 +52,8 @@ struct Recorder {
     modules: Option<Modules>,
     /// The end of the program's heap.
     heap: Break,
+    /// What orders its threads.
+    order: Order,
     /// One entry for each vCPU.
     table: *mut Vcpu,
     /// Starts the programs that this one executes in the emulator, too.
@@ -72,6 +75,10 @@ struct Vcpu {
     muted: Option<u64>,
     /// The system call that it makes, if that changes mappings.
     remapping: Option<Call>,
+    /// What the system call that it makes means for the order of threads.
+    syncing: Option<SyncCall>,
+    /// The address at which its number is cleared when it ends; 0 if it is not.
+    cleared: u64,
     /// The departure that is noted while it is about to become another program.
     departing: Option<Departed>,
 }
@@ -125,6 +132,8 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
         .ok_or("the plug-in needs the argument pool=PATH; `terrace record` gives it")?;
     let pool = Pool::open(path).map_err(|e| format!("{path}: {e}"))?;
     let pool: &'static Pool = Box::leak(Box::new(pool));
+    let process = pool.enter();
+    PROCESS.store(process, Ordering::Relaxed);
     let recorder = Recorder {
         pool,
         on_access: on_access_of(pool),
@@ -132,13 +141,13 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
         observed: observed_of(pool)?,
         modules: pool.settings().allocations.then(Modules::default),
         heap: Break::default(),
+        order: Order::new(process),
         table: reserve_table().map_err(|e| format!("no memory for the threads: {e}"))?,
         follower: Follower::of_this_process(),
     };
     if RECORDER.set(recorder).is_err() {
         return Err("the plug-in is loaded already".into());
     }
-    PROCESS.store(pool.enter(), Ordering::Relaxed);
     // SAFETY: the handler is a function that lives as long as the process.
     match unsafe { libc::pthread_atfork(None, None, Some(on_forked)) } {
         0 => Ok(()),
@@ -224,6 +233,8 @@ fn begin(index: c_uint) {
             ),
             muted: None,
             remapping: None,
+            syncing: None,
+            cleared: 0,
             departing: None,
         };
         // SAFETY: the table has an entry for every vCPU. The old entry is not dropped, as it may be
@@ -236,6 +247,17 @@ unsafe extern "C" fn on_thread(_id: qemu::Id, index: c_uint) {
     begin(index);
     if SEEN.fetch_max(index + 1, Ordering::Relaxed) > 0 {
         THREADED.store(true, Ordering::Relaxed);
+    }
+    follow_creation(index);
+}
+
+/// Tells that a thread or process that begins comes after its creation.
+fn follow_creation(index: c_uint) {
+    let begun = RECORDER.get().and_then(|it| it.order.begun());
+    // SAFETY: it executes nothing yet, or this is called by this vCPU.
+    if let (Some((event, cleared)), Some(vcpu)) = (begun, unsafe { vcpu(index) }) {
+        vcpu.cleared = cleared;
+        vcpu.stream.order(event);
     }
 }
 
@@ -265,7 +287,9 @@ fn note_change() {
 /// Starts recording anew in a forked child, where only the thread that forked lives on.
 unsafe extern "C" fn on_forked() {
     if let Some(recorder) = RECORDER.get() {
-        PROCESS.store(recorder.pool.enter(), Ordering::Relaxed);
+        let process = recorder.pool.enter();
+        PROCESS.store(process, Ordering::Relaxed);
+        recorder.order.begin(process);
         // Where there is no memory, each run that is not reported is counted.
         let _ = recorder.observed.as_ref().map(Observed::begin);
         (0..SEEN.load(Ordering::Relaxed)).for_each(begin);
@@ -462,7 +486,16 @@ unsafe extern "C" fn on_syscall(
     if let (Some(call), Some(extended)) = (&vcpu.remapping, &recorder.extended) {
         extended.begin(call);
     }
+    vcpu.syncing = SyncCall::of(number, [a, b, c, d, e]);
+    before_sync(&recorder.order, vcpu);
+    if number == libc::SYS_exit && vcpu.cleared != 0 {
+        vcpu.stream.order(recorder.order.end_thread(vcpu.cleared));
+        vcpu.stream.publish();
+    }
     if ends_the_process(number) {
+        for event in recorder.order.end_process() {
+            vcpu.stream.order(event);
+        }
         vcpu.stream.discard(&discard::ALL);
         vcpu.stream.publish();
     }
@@ -479,6 +512,22 @@ unsafe extern "C" fn on_syscall(
         });
     }
     vcpu.departing = Some(recorder.pool.depart(&request.path()));
+}
+
+/// Tells how a thread is ordered with others before the system call that it makes. What it has done so far is handed
+/// over: a release is read before what comes after it, and while the thread waits the rest can be simulated.
+fn before_sync(order: &Order, vcpu: &mut Vcpu) {
+    match vcpu.syncing {
+        Some(SyncCall::Create { cleared }) => {
+            for event in order.create(cleared) {
+                vcpu.stream.order(event);
+            }
+        }
+        Some(SyncCall::Wake(addresses)) => vcpu.stream.order(order.wake(addresses)),
+        Some(SyncCall::Wait(_)) => {}
+        None => return,
+    }
+    vcpu.stream.publish();
 }
 
 /// Notes what the library in the program tells of allocations.
@@ -507,6 +556,11 @@ fn note(recorder: &Recorder, vcpu: &mut Vcpu, arguments: [u64; 5]) {
     }
 }
 
+/// Whether a system call may make a process, in which it returns 0.
+fn is_fork(number: i64) -> bool {
+    matches!(number, libc::SYS_clone | libc::SYS_fork | libc::SYS_vfork)
+}
+
 /// Whether a system call ends the process, and its memory with it.
 fn ends_the_process(number: i64) -> bool {
     match number {
@@ -528,6 +582,17 @@ unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64
     // What it stored other threads may have touched before; this one has touched nothing since.
     if THREADED.load(Ordering::Relaxed) {
         note_change();
+    }
+    match vcpu.syncing.take() {
+        Some(SyncCall::Wait(address)) if order::was_woken(result) => {
+            if let Some(event) = recorder.order.woken(address) {
+                vcpu.stream.order(event);
+            }
+        }
+        _ => {}
+    }
+    if is_fork(number) && result == 0 {
+        follow_creation(index);
     }
     if let Some(call) = vcpu.remapping.take() {
         if let Some(extended) = &recorder.extended {

@@ -12,6 +12,7 @@
 //! | 63 and 61 | no access but the next call of a stack: bits 0..16 are its module, 65535 if none | its offset |
 //! | 63 and 62 | no access but an allocation by the stack before: bits 0..48 are its address | its bytes |
 //! | 63, 62 and 61 | no access but an end of an allocation: bits 0..48 are its address | |
+//! | 63 and 60 | no access but an event that orders threads: bit 0 says whether it acquires | its point |
 //!
 //! A mark is written where the instructions between two accesses do not fit into 16 bits. The first record of
 //! a chunk counts from [`Chunk::instruction`](crate::pool::Chunk::instruction).
@@ -21,6 +22,7 @@
 //! was killed while it made it.
 
 use crate::allocation::Frame;
+use crate::order::{Event, Point};
 use crate::page::SHIFT;
 
 /// Addresses have 48 bits, of which the last is the sign: x86-64 with four levels of page tables.
@@ -34,6 +36,9 @@ const MARK: u64 = 1 << 63;
 const FRAME: u64 = MARK | REPORTED;
 const ALLOCATED: u64 = MARK | WORD;
 const FREED: u64 = MARK | DISCARD;
+const ORDER: u64 = MARK | STORE;
+/// Whether an event acquires.
+const ACQUIRE: u64 = 1;
 /// The number of no module.
 const NO_MODULE: u16 = u16::MAX;
 
@@ -132,6 +137,8 @@ pub enum Said {
         /// The byte address.
         address: u64,
     },
+    /// The thread's accesses so far come before accesses of others, or those that follow come after.
+    Order(Event),
 }
 
 impl Record {
@@ -198,6 +205,20 @@ impl Record {
         Self {
             what: address & ADDRESS | FREED,
             whence: 0,
+        }
+    }
+
+    /// Says how the thread's accesses are ordered with those of others.
+    pub const fn order(event: Event) -> Self {
+        match event {
+            Event::Release(Point(point)) => Self {
+                what: ORDER,
+                whence: point,
+            },
+            Event::Acquire(Point(point)) => Self {
+                what: ORDER | ACQUIRE,
+                whence: point,
+            },
         }
     }
 
@@ -283,7 +304,18 @@ impl Record {
                 },
                 offset: self.whence,
             }),
+            _ if self.what & STORE != 0 => Said::Order(self.event()),
             _ => Said::Instruction(self.whence),
+        }
+    }
+}
+
+impl Record {
+    const fn event(self) -> Event {
+        let point = Point(self.whence);
+        match self.what & ACQUIRE {
+            0 => Event::Release(point),
+            _ => Event::Acquire(point),
         }
     }
 }
@@ -340,6 +372,15 @@ mod tests {
             ];
             for (record, said) in records {
                 prop_assert_eq!(record.said(), said);
+                prop_assert!(!record.is_access());
+            }
+        }
+
+        #[test]
+        fn an_order_of_threads_is_no_access(point: u64) {
+            for event in [Event::Release(Point(point)), Event::Acquire(Point(point))] {
+                let record = Record::order(event);
+                prop_assert_eq!(record.said(), Said::Order(event));
                 prop_assert!(!record.is_access());
             }
         }

@@ -7,6 +7,7 @@ use crate::caches::{Caches, LINE_SHIFT};
 use crate::discard::Pages;
 use crate::level::pieces;
 use crate::observed::Observed;
+use crate::order::Event;
 use crate::pool::{Chunk, Owner, Pool};
 use crate::record::{Kind, MAX_STEP, Record};
 
@@ -106,6 +107,11 @@ impl<'a> Stream<'a> {
     /// Says that the program has freed an object.
     pub fn free(&mut self, address: u64) {
         self.tell(&[Record::freed(address)]);
+    }
+
+    /// Says how the accesses of this thread are ordered with those of others.
+    pub fn order(&mut self, event: Event) {
+        self.tell(&[Record::order(event)]);
     }
 
     /// Writes records that end a run into one chunk.
@@ -256,7 +262,8 @@ mod tests {
                     | Said::Discard { .. }
                     | Said::Frame(_)
                     | Said::Allocated { .. }
-                    | Said::Freed { .. }) => unreachable!("nothing but accesses is told: {said:?}"),
+                    | Said::Freed { .. }
+                    | Said::Order(_)) => unreachable!("nothing but accesses is told: {said:?}"),
                     Said::Access {
                         address,
                         kind,

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, Weak};
 use terrace_base::lock;
 
 use crate::pager::Side;
+use crate::streams;
 use crate::thread::{Resting, Server, block_signals, restore_signals};
 
 /// The servers of this process, of which some may have ended.
@@ -53,6 +54,7 @@ pub(crate) fn follow(server: &Arc<Server>) {
 extern "C" fn before() {
     // A handler of a signal could touch memory that no thread serves.
     let signals = block_signals();
+    streams::lock();
     let list = lock(&SERVERS);
     let servers: Vec<_> = list.iter().filter_map(Weak::upgrade).collect();
     let rest = |server: &Arc<Server>| {
@@ -93,5 +95,9 @@ fn after(side: Side) {
     resting.into_iter().for_each(|resting| resting.go_on(side));
     drop(list);
     drop(servers);
+    match side {
+        Side::Parent => streams::unlock(),
+        Side::Child => streams::make_free(),
+    }
     restore_signals(&signals);
 }

@@ -36,6 +36,7 @@ mod shares;
 pub mod slow;
 mod staging;
 mod store;
+pub mod streams;
 mod thread;
 mod uffd;
 mod wear;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use terrace_live::doctor::{Check, Verdict};
+use terrace_live::doctor::{Check, MeasuredNode, Verdict};
 
 use crate::document::Document;
 use crate::html::Page;
@@ -19,15 +19,18 @@ pub struct DoctorDocument<'a> {
     pub ready: bool,
     /// Each check: its name, `ok`, `optional` or `missing`, what was found, and the fix or null.
     checks: &'a [Check],
+    /// The memory nodes: number, CPUs, size and free part, distances, the kernel's tier, and the time of a load.
+    nodes: &'a [MeasuredNode],
 }
 
 impl<'a> DoctorDocument<'a> {
     /// Returns the document of these checks.
-    pub fn of(checks: &'a [Check]) -> Self {
+    pub fn of(checks: &'a [Check], nodes: &'a [MeasuredNode]) -> Self {
         Self {
             schema: "terrace.doctor/1",
             ready: checks.iter().all(|c| c.verdict != Verdict::Missing),
             checks,
+            nodes,
         }
     }
 
@@ -47,12 +50,39 @@ impl<'a> DoctorDocument<'a> {
             }
             text.push('\n');
         }
+        for measured in self.nodes.iter().filter(|_| self.nodes.len() > 1) {
+            text.push_str(&line(measured));
+        }
         text.push_str(match self.ready {
             true => "terrace run works here\n",
             false => "terrace run does not work here yet: see the lines marked NO\n",
         });
         Text::default().prose(text)
     }
+}
+
+/// Returns a line about a memory node.
+fn line(measured: &MeasuredNode) -> String {
+    let node = &measured.node;
+    let load = measured.load_ns.map_or(
+        "a load was not measured, for want of room".to_owned(),
+        |ns| format!("a load takes {ns:.0} ns"),
+    );
+    let distances = node
+        .distances
+        .iter()
+        .map(|(other, distance)| format!("{distance} to {other}"));
+    let distances: Vec<_> = distances.collect();
+    let tier = node
+        .tier
+        .map_or(String::new(), |tier| format!(", memory tier {tier}"));
+    format!(
+        "    node {}: {} free of {}, {load}, distance {}{tier}\n",
+        node.id,
+        node.free,
+        node.memory,
+        distances.join(" and ")
+    )
 }
 
 impl Document for DoctorDocument<'_> {
@@ -81,12 +111,12 @@ mod tests {
             check("swap", Verdict::Ok, None),
             check("qemu-user", Verdict::Optional, Some("install it")),
         ];
-        let document = DoctorDocument::of(&checks);
+        let document = DoctorDocument::of(&checks, &[]);
         assert!(document.ready);
         let text = document.text().to_string();
         assert!(text.contains("--  qemu-user  this -> install it\n"));
         let checks = [check("swap", Verdict::Missing, Some("boot"))];
-        let document = DoctorDocument::of(&checks);
+        let document = DoctorDocument::of(&checks, &[]);
         assert!(!document.ready);
         assert!(document.to_json().contains(r#""verdict": "missing""#));
     }

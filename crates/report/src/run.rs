@@ -8,6 +8,7 @@ use std::time::Duration;
 use terrace_base::{Bytes, median};
 use terrace_live::balance::Balance;
 use terrace_live::compare::{Results, Runs};
+use terrace_live::nodes::Figures;
 use terrace_live::pool::Pool;
 use terrace_live::run::Outcome;
 use terrace_live::zswap::Served;
@@ -35,12 +36,14 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     let issued = outcome.prefetch.map(|story| count(story.issued));
     let zswap = |figure: fn(&Served) -> String| outcome.zswap.as_ref().map(figure);
     let compressed = outcome.compressed;
+    let nodes = outcome.nodes.as_ref();
     let writes = Writes::of(outcome);
     let of_looked_at = |part: fn(&Writes) -> u64| {
         let writes = writes.as_ref()?;
         Some(share(part(writes), writes.looked_at))
     };
     let moved = compressed.and_then(|it| it.moved);
+    let swapped = |figure: String| Some(figure).filter(|_| outcome.nodes.is_none());
     let rows = [
         ("wall time", Some(seconds(runs))),
         ("user + system", Some(format!("{user:.2} + {system:.2} s"))),
@@ -55,8 +58,8 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
             "let go early",
             Some(outcome.let_go).filter(|let_go| *let_go > 0).map(count),
         ),
-        ("tier read", Some(outcome.tier_read.to_string())),
-        ("tier written", Some(outcome.tier_written.to_string())),
+        ("tier read", swapped(outcome.tier_read.to_string())),
+        ("tier written", swapped(outcome.tier_written.to_string())),
         (
             "- zeros, not written",
             Some(outcome.tier_zeros)
@@ -90,8 +93,30 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
         ("zram pool, peak", compressed.map(|it| packed(it.peak))),
         ("- demoted to disk", moved.map(|it| pages(it.demoted))),
         ("- read back", moved.map(|it| pages(it.read_back))),
-        ("peak resident", outcome.peak_resident.map(resident)),
+        (
+            "peak resident",
+            outcome.peak_resident.map(resident).and_then(swapped),
+        ),
         ("footprint", Some(footprint(outcome))),
+        (
+            "most on the fast node",
+            nodes.map(|it| format!("{} of {}", it.peak_fast, results.effective.dram)),
+        ),
+        ("pages to it", nodes.map(|it| count(it.promoted))),
+        ("pages to the slow node", nodes.map(|it| count(it.demoted))),
+        ("- not moved", outcome.nodes.as_ref().and_then(not_moved)),
+        ("accesses seen", nodes.map(|it| count(it.seen))),
+        (
+            "- faults not seen",
+            nodes
+                .map(|it| it.unseen)
+                .filter(|unseen| *unseen > 0)
+                .map(count),
+        ),
+        (
+            "- cost of looking and moving",
+            nodes.map(|it| format!("{:.2} s of a processor", it.cpu.as_secs_f64())),
+        ),
         ("device lifetime at this rate", lifetime(outcome, endurance)),
     ];
     let mut table = table(&["terrace run", ""]);
@@ -102,6 +127,15 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
         .table(table)
         .prose(settings(results))
         .prose(imbalances(results))
+}
+
+/// Returns how many pages were not moved, for which errors; `None` if all were.
+fn not_moved(nodes: &Figures) -> Option<String> {
+    let failed = nodes.failed.iter();
+    let failed: Vec<_> = failed
+        .map(|(error, pages)| format!("{} for {error}", count(*pages)))
+        .collect();
+    (!failed.is_empty()).then(|| failed.join(", "))
 }
 
 fn wall(runs: &Runs) -> f64 {
@@ -191,6 +225,10 @@ fn settings(results: &Results) -> String {
     let _ = write!(line, "; tier: {}", effective.tier);
     if effective.zswap != "off" {
         let _ = write!(line, "; zswap: {}", effective.zswap);
+    }
+    if let Some(migration) = &effective.migration {
+        let _ = writeln!(line, "; migration: {migration}");
+        return line;
     }
     let _ = writeln!(
         line,

@@ -1,8 +1,11 @@
 //! The JSON of `terrace run --json`: schema `terrace.run/1`. Every field is documented here.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use terrace_base::{Exit, median};
 use terrace_live::compare::{Effective, Results, Runs};
+use terrace_live::nodes;
 use terrace_live::run::{Faults, Outcome};
 use terrace_live::tier::Compressed;
 use terrace_live::zswap::Served;
@@ -49,6 +52,9 @@ pub struct RunSettings {
     /// The eviction policy with its settings; several are separated by commas. Missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eviction: Option<String>,
+    /// The migration policy with its settings, where the tier is a memory node; missing otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migration: Option<String>,
     /// `vm.page-cluster` as found: the readahead of the way `kernel`.
     pub page_cluster: String,
     /// The device's endurance in bytes, or null if it was not given.
@@ -71,7 +77,7 @@ const EVICTION: &str = "hold";
 /// All runs of one way. A single number is the median over the repetitions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Way {
-    /// `all-dram`, `kernel`, `kernel-cpf` or `terrace`.
+    /// `all-dram`, `kernel`, `kernel-cpf`, `kernel-tiering` or `terrace`.
     pub way: String,
     /// The predictor of the way `terrace` with its settings; null for other ways.
     pub predictor: Option<String>,
@@ -79,6 +85,9 @@ pub struct Way {
     /// results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eviction: Option<String>,
+    /// The migration policy of the way `terrace` with its settings, where the tier is a memory node; missing otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migration: Option<String>,
     /// Wall time from start to end in seconds, one number for each repetition.
     pub wall_s: Vec<f64>,
     /// CPU time in user mode in seconds, of the program and the children it waited for.
@@ -123,6 +132,9 @@ pub struct Way {
     /// nothing looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<Writes>,
+    /// What moved between two memory nodes, of the run with the median wall time; missing where nothing moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Nodes>,
     /// Lifetime of the device at this rate of writing in years, of two levels the lower one's; null without
     /// an endurance or without writes.
     pub lifetime_years: Option<f64>,
@@ -208,6 +220,73 @@ impl Writes {
             read_bytes: written.read.0,
             cpu_s: written.cpu.as_secs_f64(),
         })
+    }
+}
+
+/// What moved between a node with DRAM and a slower one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Nodes {
+    /// The node with DRAM.
+    pub fast: u32,
+    /// The slower node.
+    pub slow: u32,
+    /// The most of the program on the fast node at any look (sampled), in bytes.
+    pub peak_fast_bytes: u64,
+    /// Pages that went to the fast node.
+    pub promoted: u64,
+    /// Pages that went to the slow node.
+    pub demoted: u64,
+    /// Pages that should have moved and did not, by the error of move_pages(2).
+    pub failed: BTreeMap<String, u64>,
+    /// Accesses that were seen, a hint fault each.
+    pub seen: u64,
+    /// Faults that were not seen, as too many came at once.
+    pub unseen: u64,
+    /// Looks at all page tables.
+    pub looks: u64,
+    /// Pages that were known at the last look.
+    pub known: u64,
+    /// Processor time of watching, deciding and moving in seconds; the program's hint faults are its own.
+    pub cpu_s: f64,
+    /// Time by which a load of the slow node took longer in a chase before the run, in nanoseconds.
+    pub slower_ns: f64,
+    /// Memory of the program by node over time, by the kernel's count.
+    pub timeline: Vec<NodeMoment>,
+}
+
+/// Memory of a program by node, at a moment.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct NodeMoment {
+    /// Time since the start in seconds.
+    pub elapsed_s: f64,
+    /// Anonymous and shared memory on the fast node, in bytes.
+    pub fast_bytes: u64,
+    /// The same on the slow node.
+    pub slow_bytes: u64,
+}
+
+impl From<&nodes::Figures> for Nodes {
+    fn from(figures: &nodes::Figures) -> Self {
+        let moment = |moment: &nodes::Moment| NodeMoment {
+            elapsed_s: moment.elapsed.as_secs_f64(),
+            fast_bytes: moment.fast.0,
+            slow_bytes: moment.slow.0,
+        };
+        Self {
+            fast: figures.fast,
+            slow: figures.slow,
+            peak_fast_bytes: figures.peak_fast.0,
+            promoted: figures.promoted,
+            demoted: figures.demoted,
+            failed: figures.failed.clone(),
+            seen: figures.seen,
+            unseen: figures.unseen,
+            looks: figures.looks,
+            known: figures.known,
+            cpu_s: figures.cpu.as_secs_f64(),
+            slower_ns: figures.slower_ps as f64 / 1000.0,
+            timeline: figures.timeline.iter().map(moment).collect(),
+        }
     }
 }
 
@@ -367,6 +446,7 @@ impl RunSettings {
             zswap: Some(effective.zswap.clone()),
             prefetch: names(&effective.prefetch),
             eviction: Some(effective.eviction.join(", ")),
+            migration: effective.migration.clone(),
             page_cluster: effective.page_cluster.clone(),
             endurance_bytes: endurance.map(|e| e.bytes().0),
             cgroup_version: effective.cgroup.number(),
@@ -387,10 +467,12 @@ impl Way {
         }
     }
 
-    /// The names of the predictor and, unless it is the usual one, of the eviction policy.
+    /// The names of the predictor and, unless it is the usual one, of the eviction policy; or of the migration
+    /// policy.
     pub(crate) fn policies(&self) -> String {
         let eviction = self.eviction.as_deref().filter(|name| *name != EVICTION);
         let names = self.predictor.as_deref().into_iter().chain(eviction);
+        let names = names.chain(self.migration.as_deref());
         names.collect::<Vec<_>>().join(" ")
     }
 
@@ -413,6 +495,10 @@ impl Way {
             way: runs.way.name().to_owned(),
             predictor: policies.map(|policies| policies.prefetch.to_string()),
             eviction: policies.map(|policies| policies.eviction.to_string()),
+            migration: match &runs.way {
+                terrace_live::run::Way::Migration(spec) => Some(spec.to_string()),
+                _ => None,
+            },
             wall_s: outcomes.iter().map(|o| o.wall.as_secs_f64()).collect(),
             user_s: median(outcomes.iter().map(|o| o.user.as_secs_f64())),
             system_s: median(outcomes.iter().map(|o| o.system.as_secs_f64())),
@@ -429,6 +515,7 @@ impl Way {
             zswap: typical.zswap.map(Zswap::from),
             zram: typical.compressed.map(Zram::from),
             writes: Writes::of(typical),
+            nodes: typical.nodes.as_ref().map(Nodes::from),
             lifetime_years: endurance.and_then(|e| e.years(typical.device_written(), typical.wall)),
             oom_kills: outcomes.iter().map(|o| o.oom_kills).sum(),
             exit: end(outcomes),

@@ -1,16 +1,21 @@
 //! The programs of a simulation: their traces and their threads.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
+use terrace_trace::allocation::Allocations;
 use terrace_trace::contents::{Change, Changes};
 use terrace_trace::discard::Discard;
+use terrace_trace::order::{Event, Order};
 use terrace_trace::{Block, Columns, Format, Source, ahead, open_in};
 
 use crate::intern::{MAX_SPACES, PageTable};
+use crate::place::objects::Objects;
+use crate::place::profile;
 
 /// The most programs of one machine; each has up to 65536 processes.
 const MAX_PROGRAMS: usize = (MAX_SPACES >> 16) as usize;
@@ -81,8 +86,30 @@ pub struct Batch {
     pub changes: Changes,
     /// The line within its page of each touch, 0 to 63; empty unless [`Workload::keep_lines`].
     pub lines: Vec<u8>,
+    /// The allocation site of the object that each touch is of; empty unless [`Workload::keep_sites`].
+    pub sites: Vec<Option<u32>>,
     /// Pages that were given back, of one run after the other.
     pub discards: Vec<PageId>,
+}
+
+/// What a touch is of, beside its page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// The line within the page; 0 where lines are not kept.
+    pub line: u8,
+    /// The allocation site of the object; none where there is none, or sites are not kept.
+    pub site: Option<u32>,
+}
+
+impl Batch {
+    /// Returns what a touch is of.
+    #[inline]
+    pub fn target(&self, index: usize) -> Target {
+        Target {
+            line: self.lines.get(index).copied().unwrap_or(0),
+            site: self.sites.get(index).copied().flatten(),
+        }
+    }
 }
 
 /// A run of touches of one thread within a batch, which begins at the end of the previous run.
@@ -96,6 +123,8 @@ pub struct Run {
     pub end: usize,
     /// The end of the pages in [`Batch::discards`] that the thread gives back before these touches.
     pub discards: usize,
+    /// An event that orders the thread with others, before these touches; such a run has none.
+    pub order: Option<Event>,
 }
 
 /// A thread of a trace.
@@ -117,6 +146,27 @@ struct Program {
     threads: FxHashMap<(u16, u16), Thread>,
     /// By process: the thread that has touched last.
     last: FxHashMap<u16, u16>,
+    /// By process and thread: the points that threads without a touch so far have acquired.
+    acquired: FxHashMap<(u16, u16), Vec<Event>>,
+    /// The objects of the rows to come, if sites are kept.
+    objects: Option<Owned>,
+}
+
+/// The objects of a program.
+struct Owned {
+    allocations: Arc<Allocations>,
+    objects: Objects,
+    /// The next row.
+    row: u64,
+}
+
+impl Owned {
+    /// Returns the site of the object that the next row is an access to.
+    fn next(&mut self, process: u16, address: u64) -> Option<u32> {
+        let object = self.objects.at(self.row, process, address);
+        self.row += 1;
+        object.map(|object| self.allocations.objects[object].site)
+    }
 }
 
 /// Programs that run on one machine.
@@ -151,6 +201,8 @@ impl Workload {
             left: limit.unwrap_or(u64::MAX),
             threads: FxHashMap::default(),
             last: FxHashMap::default(),
+            objects: None,
+            acquired: FxHashMap::default(),
         });
         Ok(Self {
             programs: programs.collect(),
@@ -180,6 +232,36 @@ impl Workload {
     /// Has batches tell which line each touch is of.
     pub fn keep_lines(&mut self) {
         self.keeps_lines = true;
+    }
+
+    /// Has batches tell whose objects touches are of; sites with the same names are one. Returns the sites, and the
+    /// name of the program.
+    ///
+    /// # Errors
+    /// A usage error if the trace says nothing of allocations, or there are several.
+    pub fn keep_sites(&mut self) -> Result<(Arc<Allocations>, String)> {
+        let [program] = &mut self.programs[..] else {
+            return Err(Error::usage(
+                "a placement is one of one program; simulate its trace alone",
+            ));
+        };
+        let meta = program.source.meta();
+        let Some(allocations) = meta.allocations.as_deref() else {
+            return Err(Error::usage(
+                "the trace says nothing of allocations, which a placement needs; record it with terrace record \
+                 --allocations",
+            ));
+        };
+        let mut allocations = allocations.clone();
+        allocations.join_by_names();
+        let allocations = Arc::new(allocations);
+        let name = profile::program(meta, "the program");
+        program.objects = Some(Owned {
+            allocations: Arc::clone(&allocations),
+            objects: Objects::new(Arc::clone(&allocations)),
+            row: 0,
+        });
+        Ok((allocations, name))
     }
 
     /// Returns the number of accesses left in all programs, if the traces tell their length.
@@ -255,19 +337,25 @@ impl Workload {
             _ => program.left - accesses as u64,
         };
         let discards = std::mem::take(&mut self.block.discards);
+        let orders = std::mem::take(&mut self.block.orders);
         let (mut begin, mut due) = (0, discards.iter().peekable());
+        let mut ordered = orders.iter().peekable();
         while begin < accesses {
             while let Some(discard) = due.next_if(|discard| discard.row <= begin as u64) {
                 self.give_back(owner, discard, begin, batch);
             }
-            let next = due
-                .peek()
-                .map_or(accesses, |discard| accesses.min(discard.row as usize));
+            while let Some(order) = ordered.next_if(|order| order.row <= begin as u64) {
+                self.order(owner, order, batch);
+            }
+            let next = [due.peek().map(|it| it.row), ordered.peek().map(|it| it.row)];
+            let next = next.into_iter().flatten().min();
+            let next = next.map_or(accesses, |row| accesses.min(row as usize));
             let end = thread_run(&self.block, begin, next);
             self.convert(owner, begin, end, batch)?;
             begin = end;
         }
         self.block.discards = discards;
+        self.block.orders = orders;
         Ok(accesses > 0)
     }
 
@@ -290,7 +378,22 @@ impl Workload {
                 space,
                 end: batch.references.len(),
                 discards: batch.discards.len(),
+                order: None,
             });
+        }
+    }
+
+    /// Appends that a thread is ordered with others, or keeps that for its first touch. What it releases before
+    /// that has nothing to wait for.
+    fn order(&mut self, owner: usize, order: &Order, batch: &mut Batch) {
+        let program = &mut self.programs[owner];
+        let name = (order.process, order.thread);
+        match (program.threads.get(&name), order.event) {
+            (Some(thread), event) => push_order(*thread, event, batch),
+            (None, Event::Acquire(_)) => {
+                program.acquired.entry(name).or_default().push(order.event)
+            }
+            (None, Event::Release(_)) => {}
         }
     }
 
@@ -298,9 +401,17 @@ impl Workload {
     fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) -> Result<()> {
         let name = name(&self.block, begin);
         let mut thread = self.thread(owner, name, begin);
+        for event in self.programs[owner]
+            .acquired
+            .remove(&name)
+            .unwrap_or_default()
+        {
+            push_order(thread, event, batch);
+        }
         let first = batch.references.len();
         self.touched.clear();
         let has_changes = !self.block.changes.is_empty();
+        let objects = &mut self.programs[owner].objects;
         for index in begin..end {
             let instructions = match self.block.instruction.get(index) {
                 Some(&now) => now.saturating_sub(std::mem::replace(&mut thread.instruction, now)),
@@ -324,6 +435,10 @@ impl Workload {
                 batch.lines.push((address % PAGE_BYTES / LINE_BYTES) as u8);
                 batch.lines.resize(batch.references.len(), 0);
             }
+            if let Some(objects) = objects {
+                let site = objects.next(name.0, address);
+                batch.sites.resize(batch.references.len(), site);
+            }
             if has_changes {
                 // The first touch of an access changes its page.
                 batch.changes.push(self.block.changes.of(index));
@@ -344,6 +459,7 @@ impl Workload {
             space: thread.space,
             end: batch.references.len(),
             discards: batch.discards.len(),
+            order: None,
         });
         Ok(())
     }
@@ -361,6 +477,17 @@ impl Workload {
             instruction: self.block.instruction.get(index).copied().unwrap_or(0),
         }
     }
+}
+
+/// Appends an event of a thread.
+fn push_order(thread: Thread, event: Event, batch: &mut Batch) {
+    batch.runs.push(Run {
+        thread: thread.number,
+        space: thread.space,
+        end: batch.references.len(),
+        discards: batch.discards.len(),
+        order: Some(event),
+    });
 }
 
 /// Returns the process and the thread of an access of the block.

@@ -2,6 +2,7 @@
 
 use crate::contents::Changes;
 use crate::discard::Discard;
+use crate::order::Order;
 
 /// One load or store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +87,8 @@ pub struct Block {
     pub changes: Changes,
     /// The pages that were given back before some of the accesses, in their order; most traces do not say.
     pub discards: Vec<Discard>,
+    /// How threads are ordered before some of the accesses, in their order; most traces do not say.
+    pub orders: Vec<Order>,
 }
 
 /// Does the same to every column of a block: `each_column!(block, column => column.clear())`.
@@ -116,6 +119,7 @@ impl Block {
         each_column!(self, column => column.clear());
         self.changes.clear();
         self.discards.clear();
+        self.orders.clear();
     }
 
     /// Keeps the first `len` accesses.
@@ -123,6 +127,7 @@ impl Block {
         each_column!(self, column => column.truncate(len));
         self.changes.truncate(len);
         self.discards.retain(|discard| discard.row < len as u64);
+        self.orders.retain(|order| order.row < len as u64);
     }
 
     /// Gives every column but the changes `len` accesses, and leaves discards alone; fields of those that are new are 0.
@@ -143,6 +148,8 @@ impl Block {
         self.discards
             .iter_mut()
             .for_each(|discard| discard.row -= count);
+        self.orders.retain(|order| order.row >= count);
+        self.orders.iter_mut().for_each(|order| order.row -= count);
     }
 
     /// Takes out the discards behind the last access; they are those before the first access of the next block.
@@ -150,6 +157,13 @@ impl Block {
         let len = self.len() as u64;
         let late = self.discards.extract_if(.., |discard| discard.row >= len);
         late.map(|discard| Discard { row: 0, ..discard }).collect()
+    }
+
+    /// Takes out the orders behind the last access; they are those before the first access of the next block.
+    pub(crate) fn take_late_orders(&mut self) -> Vec<Order> {
+        let len = self.len() as u64;
+        let late = self.orders.extract_if(.., |order| order.row >= len);
+        late.map(|order| Order { row: 0, ..order }).collect()
     }
 
     /// Appends an access to every column but the changes, which a block of a trace with contents gets by

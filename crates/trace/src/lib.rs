@@ -12,6 +12,7 @@ pub mod formats;
 pub mod generate;
 pub mod info;
 mod input;
+pub mod order;
 pub mod record;
 mod rest;
 pub mod reuse;

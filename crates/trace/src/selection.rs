@@ -4,6 +4,7 @@ use terrace_recorder::level::pieces;
 
 use crate::access::{Access, Block};
 use crate::discard::Discard;
+use crate::order::Order;
 use crate::rest::rest;
 use crate::source::{Source, made};
 
@@ -48,10 +49,11 @@ impl Selection {
         }
         let mut left = self.limit.unwrap_or(u64::MAX);
         let (mut input, mut runs) = (Block::default(), Runs::default());
-        let mut late = Vec::new();
+        let (mut late, mut late_orders) = (Vec::new(), Vec::new());
         made(meta, move |block| {
             block.clear();
             block.discards.append(&mut late);
+            block.orders.append(&mut late_orders);
             while block.is_empty() && left > 0 {
                 if whole {
                     source.read(block)?;
@@ -65,6 +67,7 @@ impl Selection {
             }
             if !whole {
                 late = block.take_late_discards();
+                late_orders = block.take_late_orders();
             }
             if let Ok(left) = usize::try_from(left) {
                 block.truncate(left);
@@ -77,12 +80,18 @@ impl Selection {
     /// Appends the rows that `input` makes to `block`.
     fn select(self, input: &Block, runs: &mut Runs, block: &mut Block) {
         let mut discards = input.discards.iter().peekable();
+        let mut orders = input.orders.iter().peekable();
         for (row, access) in (0..).zip(input.iter()) {
             while let Some(discard) = discards.next_if(|discard| discard.row == row) {
                 // A page that is touched, given back and touched again is two rows.
                 runs.end(block);
                 let row = block.len() as u64;
                 block.discards.push(Discard { row, ..*discard });
+            }
+            while let Some(order) = orders.next_if(|order| order.row == row) {
+                runs.end(block);
+                let row = block.len() as u64;
+                block.orders.push(Order { row, ..*order });
             }
             if self.thread.is_some_and(|thread| thread != access.thread) {
                 continue;

@@ -77,6 +77,12 @@ pub struct Extend {
     #[arg(long)]
     applied_only: bool,
 
+    /// A placement file, of terrace place -o: objects of its sites are not extended
+    ///
+    /// Their bytes are taken off the DRAM of extended memory. Only objects that would be extended matter.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub place: Option<PathBuf>,
+
     /// Extend small blocks of malloc as well
     ///
     /// They come from a heap of their own, once that has more than 4 MiB. Not with a block device.
@@ -107,15 +113,16 @@ impl Extend {
             write: self.write.clone(),
             judge: !self.applied_only,
             small: self.small_blocks,
+            environment: Vec::new(),
         })
     }
 
     /// Returns the files that are read, by the options that name them.
     pub fn inputs(&self) -> Vec<Named<'_>> {
-        let memories = self.memories.as_deref();
-        memories
-            .map(|path| ("--memories", path))
-            .into_iter()
+        let files = [("--memories", &self.memories), ("--place", &self.place)];
+        let given = files.into_iter();
+        given
+            .filter_map(|(option, path)| Some((option, path.as_deref()?)))
             .collect()
     }
 }

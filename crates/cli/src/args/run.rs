@@ -8,6 +8,7 @@ use terrace_base::Bytes;
 use terrace_live::run::Dram;
 use terrace_live::zswap;
 use terrace_policy::eviction;
+use terrace_policy::migration;
 use terrace_policy::prefetch::{Entry, REGISTRY, Spec};
 use terrace_report::lifetime::Endurance;
 
@@ -25,6 +26,7 @@ Examples:
   terrace run --dram 4G -- ./program --its --options
   terrace run --dram 25% --compare --repeat 3 -- python3 job.py
   terrace run --dram 2G --tier /mnt/nvme --json cost.json -- ./program
+  terrace run --dram 25% --tier node:1 --migration hot -- ./program
 
 Exit code: the program's own; 2 for wrong usage; 1 where terrace failed.
 Needs root, or the capabilities that `terrace doctor` names.")]
@@ -54,6 +56,13 @@ pub struct Run {
     #[arg(long, value_name = "NAME", value_parser = zswap::Spec::parse, hide_short_help = true)]
     pub zswap: Option<zswap::Spec>,
 
+    /// A placement file, of terrace place -o: objects of its sites stay in DRAM
+    ///
+    /// Within the budget: their pages are locked as they are touched. For programs that are linked dynamically, as they
+    /// were recorded, or rebuilt with the same debug symbols. With --compare also without steering, as `placed`.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub place: Option<PathBuf>,
+
     /// Predictor of the pages to fetch ahead, or off
     ///
     /// `off` leaves the kernel as it is. `terrace list predictors` lists predictors. Settings follow the
@@ -69,6 +78,15 @@ pub struct Run {
           hide_short_help = true)]
     pub eviction: Evictions,
 
+    /// Which pages lie in DRAM, where the tier is a memory node
+    ///
+    /// With --tier node:N all memory of the program comes to that node at first, and pages go to DRAM and back as this
+    /// policy decides: benefit (the default), sampled, hot, or never, which leaves all on the slower node. `terrace
+    /// list migration` lists policies, and `terrace explain hot` their settings. Accesses are seen by hint faults of
+    /// the kernel's NUMA balancing, about once a second for each page; so shorter intervals show no more.
+    #[arg(long, value_name = "NAME", value_parser = live_migration, hide_short_help = true)]
+    pub migration: Option<migration::Spec>,
+
     /// Learn from earlier runs of the same program, by the misses that this file holds
     ///
     /// The first run writes the file; the next one follows it from its first miss on, and writes it anew if
@@ -80,7 +98,8 @@ pub struct Run {
     /// Run the program in all ways and compare them
     ///
     /// The ways are unlimited DRAM (all-dram), the kernel's swap (kernel), the kernel's swap without
-    /// readahead (kernel-cpf), and terrace.
+    /// readahead (kernel-cpf), and terrace. With --tier node:N they are all-dram, the kernel's own tiering
+    /// (kernel-tiering), which knows no budget, terrace with all on the slower node, and terrace.
     #[arg(long)]
     pub compare: bool,
 
@@ -140,6 +159,18 @@ pub struct Evictions(pub Vec<eviction::Spec>);
 /// Parses a list of eviction policies.
 pub fn evictions(text: &str) -> Result<Evictions, String> {
     eviction::Spec::parse_list(text).map(Evictions)
+}
+
+/// Parses a migration policy that can run live, where no page has to be in DRAM to be used.
+fn live_migration(text: &str) -> Result<migration::Spec, String> {
+    let spec = migration::Spec::parse(text)?;
+    match spec.bypasses() {
+        true => Ok(spec),
+        false => Err(format!(
+            "`{text}` is of memory that processors cannot address, which only simulations have here; swap is \
+             such a memory: name it with --tier"
+        )),
+    }
 }
 
 /// A predictor, or none for `off`.

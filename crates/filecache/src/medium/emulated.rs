@@ -16,7 +16,7 @@ use super::Medium;
 /// How transfers are slowed down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Slowdown {
-    /// Times of a read and of a write, as multiples of the time of the same copy in DRAM.
+    /// Times of a read and of a write of a page, as multiples of the time in which DRAM copies one.
     Factors(f64, f64),
     /// The latencies, the channels and the bandwidth of a technology, for each page.
     Technology(Timing),
@@ -27,12 +27,17 @@ pub struct Emulated {
     extents: Vec<RwLock<Box<[u8]>>>,
     bytes: u64,
     slowdown: Slowdown,
+    /// In which DRAM copies a page.
+    copy: Duration,
     began: Instant,
     channels: Mutex<Channels>,
 }
 
 /// Bytes that are locked at once.
 const EXTENT: usize = 1 << 20;
+
+/// Extents whose pages are copied to find out how long that takes.
+const MEASURED: usize = 16;
 
 /// Waits shorter than this are spun: the kernel wakes threads some 50 us late.
 const SHORT: Duration = Duration::from_micros(100);
@@ -51,10 +56,11 @@ impl Emulated {
             Slowdown::Factors(..) => 1,
             Slowdown::Technology(timing) => timing.channels.max(1),
         };
+        let extents = (0..extents).map(|_| RwLock::new(vec![0; EXTENT].into()));
+        let extents: Vec<_> = extents.collect();
         Self {
-            extents: (0..extents)
-                .map(|_| RwLock::new(vec![0; EXTENT].into()))
-                .collect(),
+            copy: page_copy(&extents),
+            extents,
             bytes: size.0,
             slowdown,
             began: Instant::now(),
@@ -86,15 +92,16 @@ impl Emulated {
             );
             done += step;
         }
-        pause(began + self.takes(kind, bytes as u64, began.elapsed()));
+        pause(began + self.takes(kind, bytes as u64));
         Ok(())
     }
 
-    /// Returns how long a transfer takes that DRAM has copied in `copied`.
-    fn takes(&self, kind: Kind, bytes: u64, copied: Duration) -> Duration {
+    /// Returns how long a transfer takes that begins now.
+    fn takes(&self, kind: Kind, bytes: u64) -> Duration {
+        let copy = self.copy.mul_f64(bytes as f64 / PAGE_BYTES as f64);
         match (self.slowdown, kind) {
-            (Slowdown::Factors(read, _), Kind::Read) => copied.mul_f64(read.max(1.0)),
-            (Slowdown::Factors(_, write), Kind::Write) => copied.mul_f64(write.max(1.0)),
+            (Slowdown::Factors(read, _), Kind::Read) => copy.mul_f64(read),
+            (Slowdown::Factors(_, write), Kind::Write) => copy.mul_f64(write),
             (Slowdown::Technology(timing), kind) => {
                 let latency = match kind {
                     Kind::Read => timing.read,
@@ -109,6 +116,26 @@ impl Emulated {
             }
         }
     }
+}
+
+/// Returns the median time in which a page of the first extents is copied. It is taken once: a factor of the time of
+/// each copy would multiply what a page fault or another program takes as well.
+fn page_copy(extents: &[RwLock<Box<[u8]>>]) -> Duration {
+    let mut page = [0; PAGE_BYTES as usize];
+    let mut times = Vec::new();
+    for extent in extents.iter().take(MEASURED) {
+        let mut extent = extent.write().unwrap_or_else(PoisonError::into_inner);
+        // So that the system gives it memory of its own.
+        extent.fill(0);
+        for from in extent.chunks_exact(page.len()) {
+            let began = Instant::now();
+            page.copy_from_slice(std::hint::black_box(from));
+            std::hint::black_box(&page);
+            times.push(began.elapsed());
+        }
+    }
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// Channels that serve pages first come, first served, over one bus.
@@ -184,6 +211,20 @@ mod tests {
         flash.read((1 << 20) - 4096, &mut read).unwrap();
         assert_eq!(read, pages);
         assert!(flash.write(3 << 20, &pages).is_err());
+    }
+
+    #[test]
+    fn factors_are_of_the_time_of_a_page() {
+        let slow = Emulated::new(Bytes(1 << 20), Slowdown::Factors(2000.0, 500.0));
+        let page = slow.copy.as_secs_f64();
+        assert!(page > 0.0);
+        let read = slow.takes(Kind::Read, 3 * PAGE_BYTES).as_secs_f64();
+        let write = slow.takes(Kind::Write, PAGE_BYTES).as_secs_f64();
+        assert!((read / page / 6000.0 - 1.0).abs() < 1e-3, "{read} {page}");
+        assert!((write / page / 500.0 - 1.0).abs() < 1e-3, "{write} {page}");
+        let began = Instant::now();
+        slow.read(0, &mut [0; 3 * PAGE_BYTES as usize]).unwrap();
+        assert!(began.elapsed().as_secs_f64() >= read);
     }
 
     #[test]

@@ -64,10 +64,16 @@ impl Files {
         known
     }
 
+    /// Draws no stamp again that a segment names, also of files that are not known any more: its pages would be found as
+    /// those of another file.
+    pub fn spend(&mut self, stamp: Stamp) {
+        self.last_stamp = self.last_stamp.max(stamp.0);
+    }
+
     /// Knows a file as a segment has recorded it.
     pub fn recall(&mut self, record: &Record, sequence: u64) {
         self.forget(record.identity);
-        self.last_stamp = self.last_stamp.max(record.stamp.0);
+        self.spend(record.stamp);
         let known = Known {
             stamp: record.stamp,
             version: record.version,

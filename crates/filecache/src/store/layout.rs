@@ -177,6 +177,11 @@ impl Geometry {
         self.reserve() / 2 / size_of::<Dropped>()
     }
 
+    /// Returns how many files a footer has room for.
+    pub fn most_records(self) -> usize {
+        self.most_pages() + self.most_changed()
+    }
+
     /// Returns how many files without a page in the segment a footer has room for.
     pub fn most_changed(self) -> usize {
         self.reserve() / 2 / size_of::<Record>()
@@ -212,7 +217,7 @@ impl Entry {
     }
 }
 
-/// A file, as of when the segment was written.
+/// A file, as of when the segment was written; of [`Version::NONE`] if it was gone.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub(crate) struct Record {
@@ -345,7 +350,6 @@ mod tests {
 
     fn footer(geometry: Geometry) -> Footer {
         let pages = geometry.most_pages() as u64;
-        let changed = geometry.most_changed() as u64;
         Footer {
             sequence: 7,
             written: 8,
@@ -357,7 +361,7 @@ mod tests {
                     sum: i,
                 })
                 .collect(),
-            records: (1..=pages + changed)
+            records: (1..=geometry.most_records() as u64)
                 .map(|i| Record {
                     identity: Identity {
                         file_system: 1,

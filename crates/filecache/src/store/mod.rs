@@ -27,7 +27,7 @@ use crate::medium::Medium;
 use crate::page::Page;
 use files::{Files, Known};
 use index::Index;
-use layout::{Dropped, Geometry, Key, Stamp};
+use layout::{Dropped, Geometry, Key, Record, Stamp};
 use segment::Segment;
 
 pub use counts::Counts;
@@ -56,6 +56,8 @@ struct State {
     dropped: Vec<Dropped>,
     /// Files whose version has changed since the last footer.
     changed: BTreeSet<Stamp>,
+    /// Files that had pages and are gone since the last footer.
+    gone: Vec<Record>,
     budget: Option<Budget>,
     counts: Counts,
 }
@@ -132,6 +134,7 @@ impl Store {
                 turning: false,
                 dropped: recovered.dropped,
                 changed: BTreeSet::new(),
+                gone: Vec::new(),
                 budget: endurance.map(Budget::new),
                 counts: Counts::default(),
             }),
@@ -359,7 +362,9 @@ impl Store {
 
     /// Forgets a file and its pages: it is gone, or all of it has changed.
     pub fn forget(&self, file: Identity) {
-        lock(&self.state).files.forget(file);
+        let mut state = lock(&self.state);
+        state.note_gone(file, self.geometry);
+        state.files.forget(file);
     }
 
     /// Forgets a file that has no pages, as one does that is not open any more.
@@ -503,6 +508,21 @@ impl State {
             && let Some((file, _)) = self.files.of(wanted.key.stamp)
         {
             self.files.forget(file);
+        }
+    }
+
+    /// Has the next footer say that a file is gone, if it has room: otherwise the next file with its identity is taken
+    /// for one that has changed behind the store, which is as safe.
+    fn note_gone(&mut self, file: Identity, geometry: Geometry) {
+        let Some(known) = self.files.get(file).filter(|known| known.latest > 0) else {
+            return;
+        };
+        if self.gone.len() < geometry.most_records() {
+            self.gone.push(Record {
+                identity: file,
+                stamp: known.stamp,
+                version: Version::NONE,
+            });
         }
     }
 

@@ -184,6 +184,7 @@ impl Recovered {
             }
             let first = geometry.first_slot(footer.sequence);
             for (slot, entry) in (first..).zip(&footer.entries) {
+                self.files.spend(entry.stamp);
                 if self.files.of(entry.stamp).is_some() {
                     self.index.insert(entry.key().tag(), slot, entry.sum);
                 }

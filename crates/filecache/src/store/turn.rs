@@ -28,7 +28,8 @@ impl Store {
             if !state.turning {
                 let is_new = !state.open.pages.is_empty()
                     || !state.dropped.is_empty()
-                    || !state.changed.is_empty();
+                    || !state.changed.is_empty()
+                    || !state.gone.is_empty();
                 if !is_new {
                     return;
                 }
@@ -146,7 +147,7 @@ impl State {
             self.index.vacate(slot);
         }
         let full = std::mem::replace(&mut self.open, Segment::new(sequence, first));
-        let footer = self.footer(&full, boot);
+        let footer = self.footer(&full, geometry, boot);
         let sealed = Arc::new(full);
         self.sealed = Some(Arc::clone(&sealed));
         for Kept { entry, page, .. } in kept {
@@ -162,19 +163,24 @@ impl State {
     }
 
     /// Returns the footer of a segment, and begins to note anew what the next one has to say.
-    fn footer(&mut self, full: &Segment, boot: [u8; 16]) -> Footer {
+    fn footer(&mut self, full: &Segment, geometry: Geometry, boot: [u8; 16]) -> Footer {
         let of_pages = full.entries.iter().map(|entry| entry.stamp);
         let changed = std::mem::take(&mut self.changed);
         let stamps: BTreeSet<Stamp> = of_pages.chain(changed).collect();
+        let known = stamps
+            .into_iter()
+            .filter_map(|stamp| self.files.record(stamp));
+        let known: Vec<_> = known.collect();
+        // First, because a file with the identity of one that is gone may be known by now.
+        let mut records = std::mem::take(&mut self.gone);
+        records.truncate(geometry.most_records() - known.len());
+        records.extend(known);
         Footer {
             sequence: full.sequence,
             written: file::now(),
             boot,
             entries: full.entries.clone(),
-            records: stamps
-                .into_iter()
-                .filter_map(|stamp| self.files.record(stamp))
-                .collect(),
+            records,
             dropped: std::mem::take(&mut self.dropped),
         }
     }

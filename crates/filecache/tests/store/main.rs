@@ -209,6 +209,51 @@ fn a_change_behind_our_back_drops_the_file() {
     assert_eq!(run.store.counts().changed_behind, 1);
 }
 
+/// The segment has pages of a file that is not known any more when it is written: a file that is met after a restart
+/// does not get them.
+#[test]
+fn pages_of_a_forgotten_file_are_no_other_files() {
+    let mut run = Run::new(1, 8);
+    run.read(0, 0, 4);
+    run.source.write(0, 0..4);
+    assert_eq!(read(&run.store, &run.source, 0, 0, 4), [false; 4]);
+    for _ in 0..2 {
+        run.store.flush();
+        run.store = open(&run.medium);
+        run.read(1, 0, 1);
+    }
+    let found = read(&run.store, &run.source, 1, 0, 4);
+    assert_eq!(found, [true, false, false, false]);
+}
+
+/// A new file with the identity of one that is gone is no change behind our back, also across a restart; and the new
+/// file's own pages are found.
+#[test]
+fn a_file_that_is_gone_makes_room_for_another() {
+    for restarts in 0..3 {
+        let mut run = Run::new(1, 8);
+        run.read(0, 0, 4);
+        run.read(1, 0, 2);
+        run.store.flush();
+        run.store.forget(identity(0));
+        if restarts > 1 {
+            run.store.flush();
+            run.store = open(&run.medium);
+        }
+        run.source.write(0, 0..4);
+        assert_eq!(read(&run.store, &run.source, 0, 0, 4), [false; 4]);
+        run.read(0, 0, 3);
+        if restarts > 0 {
+            run.store.flush();
+            run.store = open(&run.medium);
+        }
+        let found = read(&run.store, &run.source, 0, 0, 4);
+        assert_eq!(found, [true, true, true, false], "{restarts} restarts");
+        assert_eq!(read(&run.store, &run.source, 1, 0, 2), [true; 2]);
+        assert_eq!(run.store.counts().changed_behind, 0);
+    }
+}
+
 #[test]
 fn a_write_of_ours_drops_its_pages_alone_across_a_restart() {
     let mut run = Run::new(1, 8);

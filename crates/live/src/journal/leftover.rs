@@ -15,6 +15,7 @@ use super::state::distrust;
 use super::{Change, Entry, Journal, State, boot_id, name_of, owner_of};
 use crate::cgroup;
 use crate::delegation;
+use crate::nodes::balancing;
 use crate::sched::held::{Held, put_back_all};
 use crate::sysctl;
 use crate::tier::area::Area;
@@ -150,7 +151,10 @@ impl Leftover {
         for change in self.entry.changes.iter().rev() {
             let stays = !matches!(
                 change,
-                Change::PageCluster(_) | Change::Zswap(_) | Change::Scheduling(_)
+                Change::PageCluster(_)
+                    | Change::Zswap(_)
+                    | Change::Balancing(_)
+                    | Change::Scheduling(_)
             );
             if stays && !running.is_empty() {
                 kept.push(change.clone());
@@ -229,6 +233,7 @@ impl Leftover {
             // The boot has undone these; what has their names now is not ours.
             Change::PageCluster(_)
             | Change::Zswap(_)
+            | Change::Balancing(_)
             | Change::Scheduling(_)
             | Change::Cgroup(_)
             | Change::Callers(_)
@@ -240,6 +245,7 @@ impl Leftover {
             Change::Tier(area, _) if rebooted && !area.outlives_boot() => Ok(()),
             Change::PageCluster(_) => sysctl::restore(state.path()),
             Change::Zswap(_) => zswap::restore(state.path()),
+            Change::Balancing(_) => balancing::restore(state.path()),
             Change::Scheduling(tasks) => {
                 let done = put_back_all(tasks);
                 done.or_fail(|| "they cannot be put back".into())

@@ -40,6 +40,8 @@ pub enum Change {
     PageCluster(String),
     /// The parameters of zswap were taken over; these were their values.
     Zswap(String),
+    /// The kernel's NUMA balancing was taken over; this was its mode.
+    Balancing(String),
     /// How tasks are scheduled was changed; this is what was found.
     Scheduling(Vec<Held>),
     /// A directory was mounted on.
@@ -297,7 +299,7 @@ impl Change {
             Self::Tier(area, _) => area.is_undone(),
             Self::Cgroup(path) => !path.exists(),
             Self::Callers(leaf) => delegation::is_undone(leaf),
-            Self::PageCluster(_) | Self::Zswap(_) => true,
+            Self::PageCluster(_) | Self::Zswap(_) | Self::Balancing(_) => true,
             Self::Scheduling(tasks) => tasks.iter().all(Held::is_put_back),
             Self::Mount(mountpoint) => !mounts::is_mounted(mountpoint),
         }
@@ -311,6 +313,7 @@ impl std::fmt::Display for Change {
             Self::Cgroup(path) | Self::Callers(path) => write!(f, "cgroup {}", path.display()),
             Self::PageCluster(found) => write!(f, "vm.page-cluster, which was {found}"),
             Self::Zswap(found) => write!(f, "zswap, which was {found}"),
+            Self::Balancing(found) => write!(f, "NUMA balancing, whose mode was {found}"),
             Self::Mount(mountpoint) => write!(f, "mount on {}", mountpoint.display()),
             Self::Scheduling(tasks) => {
                 let tasks: Vec<_> = tasks.iter().map(|task| task.tid.to_string()).collect();

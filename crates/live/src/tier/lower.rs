@@ -47,7 +47,7 @@ impl Lower {
                     None,
                 )
             }
-            Spec::TwoLevels(_) | Spec::Zram | Spec::Existing => {
+            Spec::TwoLevels(_) | Spec::Zram | Spec::Existing | Spec::Node(_) => {
                 return Err(Error::usage(
                     "idle pages go from zram to a disk; name a directory or a block device after `zram+`",
                 ));

@@ -27,10 +27,12 @@ pub enum Spec {
     TwoLevels(Box<Spec>),
     /// The machine's own swap.
     Existing,
+    /// Memory of another node, which processors address by themselves.
+    Node(u32),
 }
 
 impl Spec {
-    /// Parses `zram`, `existing`, the path of a directory or a blank block device, or `zram+` and such a
+    /// Parses `zram`, `existing`, `node:` and a number, the path of a directory or a blank block device, or `zram+` and such a
     /// path.
     ///
     /// # Errors
@@ -40,6 +42,12 @@ impl Spec {
             "zram" => return Ok(Self::Zram),
             "existing" => return Ok(Self::Existing),
             _ => {}
+        }
+        if let Some(node) = text.strip_prefix("node:") {
+            let node = node.parse().map_err(|_| {
+                Error::usage(format!("`{text}` names no memory node; write it as node:1"))
+            });
+            return Ok(Self::Node(node?));
         }
         match text.strip_prefix("zram+") {
             Some(disk) => Ok(Self::TwoLevels(Box::new(Self::parse_path(disk)?))),
@@ -52,7 +60,7 @@ impl Spec {
         let kind = fs::metadata(&path).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => Error::usage(format!(
                 "the tier {text} does not exist; name a directory, a block device, \
-                 `zram` or `existing`, or a directory or block device after `zram+`"
+                 `zram`, `existing` or `node:1`, or a directory or block device after `zram+`"
             )),
             _ => Error::usage(format!("cannot use the tier {text}: {e}")),
         })?;
@@ -113,6 +121,7 @@ mod tests {
     fn tiers_as_people_name_them() {
         assert_eq!(Spec::parse("zram"), Ok(Spec::Zram));
         assert_eq!(Spec::parse("existing"), Ok(Spec::Existing));
+        assert_eq!(Spec::parse("node:1"), Ok(Spec::Node(1)));
         assert_eq!(Spec::parse("/"), Ok(Spec::Directory("/".into())));
         let levels = Spec::parse("zram+/").unwrap();
         assert_eq!(
@@ -124,6 +133,8 @@ mod tests {
             ("/no/such/place", "does not exist"),
             ("/dev/null", "neither a directory nor a block device"),
             ("zram+", "does not exist"),
+            ("node:", "write it as node:1"),
+            ("node:-1", "write it as node:1"),
             ("zram+zram", "the tier zram does not exist"),
             ("zram+existing", "after `zram+`"),
             ("zram+/dev/null", "neither a directory nor a block device"),

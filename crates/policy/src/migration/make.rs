@@ -17,6 +17,8 @@ pub struct Costs {
     pub demotion: Duration,
     /// All pages that move at the same moment, beside what each of them costs.
     pub batch: Duration,
+    /// An access that the policy sees ([`Migration::every`]).
+    pub sample: Duration,
 }
 
 /// A new policy; `None` if slow memory serves no lines and each page in use has to be in fast memory.

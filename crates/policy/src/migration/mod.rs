@@ -85,7 +85,7 @@ pub trait Migration: Send {
     /// Forgets a page that was given back.
     fn gone(&mut self, page: PageId);
 
-    /// One access in how many the policy wants to see; `None` if it looks at none.
+    /// One access in how many the policy wants to see, up to the next that it does; `None` if it looks at none.
     fn every(&self) -> Option<NonZeroU32> {
         None
     }

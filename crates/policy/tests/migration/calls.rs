@@ -17,9 +17,10 @@ pub const TRIED: &[&str] = &[
     "sampled:interval=30us,every=3",
     "hot:threshold=100us,period=50us,scan=16K",
     "hot:threshold=1ms,period=20us,scan=64K,rate=8K,adjust=300us",
-    "benefit:every=1,turns=0.01",
+    "benefit:every=1,turns=0.01,watch=1",
     "benefit:every=3,turns=0.05,noise=0.5,slack=0.2",
-    "benefit:every=1,turns=0.002,noise=0,slack=1",
+    "benefit:every=3,turns=0.05,watch=0.2,noise=0.5,slack=0",
+    "benefit:every=1,turns=0.002,noise=0,slack=1,watch=1",
 ];
 
 /// What moves cost on a drawn machine.
@@ -28,6 +29,7 @@ pub const COSTS: Costs = Costs {
     promotion: Duration::from_micros(3),
     demotion: Duration::from_micros(2),
     batch: Duration::from_micros(1),
+    sample: Duration::from_nanos(300),
 };
 
 /// A call of a driver.
@@ -64,9 +66,14 @@ impl Call {
 
 /// Makes a policy with its costs.
 pub fn policy(text: &str, fast: usize) -> Box<dyn Migration> {
+    policy_with(text, fast, COSTS)
+}
+
+/// The same with other costs.
+pub fn policy_with(text: &str, fast: usize, costs: Costs) -> Box<dyn Migration> {
     let made = Spec::parse(text).unwrap().policy(fast).unwrap();
     let mut policy = made.expect("slow memory serves lines");
-    policy.set_costs(COSTS);
+    policy.set_costs(costs);
     policy
 }
 

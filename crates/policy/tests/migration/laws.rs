@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use terrace_policy::migration::{Plan, REGISTRY, Side};
+use terrace_policy::migration::{Costs, Plan, REGISTRY, Side};
 use terrace_policy::replacement::PageId;
 
-use crate::calls::{COSTS, Call, TRIED, calls, policy};
+use crate::calls::{COSTS, Call, TRIED, calls, policy, policy_with};
 
 #[test]
 fn every_policy_is_tried() {
@@ -72,7 +72,9 @@ proptest! {
             ("benefit:every=1,turns=0.002,noise=0,slack=0", 0.0),
             ("benefit:every=1,turns=0.002,noise=0,slack=0.3", 0.3),
         ] {
-            let mut policy = policy(text, fast);
+            // All accesses are counted, and nothing but moves is paid.
+            let free = Costs { sample: Duration::ZERO, ..COSTS };
+            let mut policy = policy_with(text, fast, free);
             let mut sides: HashMap<u32, Side> = HashMap::new();
             let (mut saved, mut spent) = (Duration::ZERO, Duration::ZERO);
             let mut micros = 0;

@@ -48,7 +48,15 @@ pub fn twin(text: &str, room: usize) -> Box<dyn Migration> {
             adjusted: (Duration::ZERO, 0),
         }),
         _ => Box::new(Benefit {
-            every: number(&mut params, "every", 16.0),
+            every: {
+                let every = number(&mut params, "every", 16.0);
+                let watch = number(&mut params, "watch", 0.02);
+                let most = COSTS.line_ps as f64 * watch;
+                (COSTS.sample.as_nanos() as f64 * 1000.0 / most)
+                    .ceil()
+                    .max(every)
+            },
+            doublings: 0,
             turns: number(&mut params, "turns", 8.0),
             noise: number(&mut params, "noise", 1.0),
             slack: number(&mut params, "slack", 0.01),
@@ -321,24 +329,35 @@ impl Migration for Hot {
 }
 
 struct Benefit {
+    /// One access in how many is counted at most.
     every: f64,
+    /// How often that was doubled.
+    doublings: i32,
     turns: f64,
     noise: f64,
     slack: f64,
     sides: Sides,
-    /// Samples of this round and of earlier ones, the latest at the end.
-    log: Vec<Vec<PageId>>,
+    /// Samples of this round and of earlier ones, the latest at the end, each with one in how many they were.
+    log: Vec<(f64, Vec<PageId>)>,
     /// In nanoseconds.
     saved: f64,
     spent: f64,
 }
 
 impl Benefit {
-    /// Every round counts half of what it did a round ago, in whole samples.
+    /// Every round counts half of what it did a round ago, in whole samples of the present rate.
     fn count(&self, page: PageId) -> f64 {
-        let rounds = self.log.iter();
-        let own = rounds.map(|round| round.iter().filter(|one| **one == page).count());
-        own.fold(0, |before, own| before / 2 + own) as f64
+        let (mut count, mut rate) = (0.0, 1.0);
+        for (every, round) in &self.log {
+            count = ((count / 2.0_f64).floor() * rate / every).floor();
+            count += round.iter().filter(|one| **one == page).count() as f64;
+            rate = *every;
+        }
+        count
+    }
+
+    fn now(&self) -> f64 {
+        self.every * 2.0_f64.powi(self.doublings)
     }
 
     fn exchange(&mut self, now: Duration, plan: &mut Plan) {
@@ -366,7 +385,7 @@ impl Benefit {
             }
             let (more, less) = (self.count(best), worst.map_or(0.0, |page| self.count(page)));
             let gain = more - less - self.noise * (more + less).sqrt();
-            let gain = gain * self.every * COSTS.line_ps as f64 / 1000.0;
+            let gain = gain * self.now() * COSTS.line_ps as f64 / 1000.0;
             if gain <= cost || self.spent + cost > self.saved + self.slack * nanos(now) {
                 break;
             }
@@ -376,7 +395,9 @@ impl Benefit {
             }
             self.sides.go(best, Side::Fast, plan);
         }
-        self.log.push(Vec::new());
+        let is_poor = self.spent > self.saved + self.slack * nanos(now);
+        self.doublings = (self.doublings + if is_poor { 1 } else { -1 }).clamp(0, 4);
+        self.log.push((self.now(), Vec::new()));
     }
 }
 
@@ -388,22 +409,27 @@ impl Migration for Benefit {
         self.sides.sides.remove(&page);
         // It is no longer counted, but it was a sample of the round.
         let strike = |one: &mut PageId| *one = if *one == page { PageId(u32::MAX) } else { *one };
-        self.log.iter_mut().flatten().for_each(strike);
+        self.log
+            .iter_mut()
+            .flat_map(|(_, round)| round)
+            .for_each(strike);
     }
     fn sampled(&mut self, page: PageId, time: Duration, plan: &mut Plan) {
         let Some(side) = self.sides.sides.get(&page) else {
             return;
         };
         if *side == Side::Fast {
-            self.saved += self.every * COSTS.line_ps as f64 / 1000.0;
+            self.saved += self.now() * COSTS.line_ps as f64 / 1000.0;
         }
         if self.log.is_empty() {
-            self.log.push(Vec::new());
+            self.log.push((self.now(), Vec::new()));
         }
-        let round = self.log.last_mut().unwrap();
+        self.spent += COSTS.sample.as_nanos() as f64;
+        let every = self.now();
+        let (_, round) = self.log.last_mut().unwrap();
         round.push(page);
         let lines = 64.0 * self.sides.sides.len() as f64;
-        if round.len() as f64 * self.every >= lines * self.turns {
+        if round.len() as f64 * every >= lines * self.turns {
             self.exchange(time, plan);
         }
     }

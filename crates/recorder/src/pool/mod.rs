@@ -75,7 +75,7 @@ use crate::level::Level;
 use crate::record::Record;
 
 /// The pool's first bytes: a name and the layout's number.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x05");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x06");
 /// Chunks, and so threads that can write at the same time.
 pub const CHUNKS: usize = 8192;
 /// Records in a chunk.

@@ -110,7 +110,8 @@ mod tests {
                     | Said::Discard { .. }
                     | Said::Frame(_)
                     | Said::Allocated { .. }
-                    | Said::Freed { .. } => {}
+                    | Said::Freed { .. }
+                    | Said::Order(_) => {}
                     Said::Access { address, .. } => row = Some(address >> SHIFT),
                     Said::Word { address, value } => {
                         assert_eq!(row, Some(address >> SHIFT));

@@ -23,18 +23,28 @@ pub struct Adopted {
 
 impl Adopted {
     pub fn new(extension: &Extension, pages: usize) -> Self {
-        // SAFETY: a new mapping, which is released before it is unmapped, or which events tell of.
-        unsafe {
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let start = libc::mmap(ptr::null_mut(), pages * PAGE, access, flags, -1, 0);
-            assert_ne!(start, libc::MAP_FAILED);
-            extension.adopt(start.cast(), pages * PAGE).unwrap();
-            Self {
-                start: start.cast(),
-                pages: vec![0; pages],
-            }
+        let mapping = Self::not_yet(pages);
+        mapping.adopt(extension);
+        mapping
+    }
+
+    /// Makes the mapping alone. It is not memory of a heap, which would use it again as it is then.
+    fn not_yet(pages: usize) -> Self {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping.
+        let start = unsafe { libc::mmap(ptr::null_mut(), pages * PAGE, access, flags, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
+        Self {
+            start: start.cast(),
+            pages: vec![0; pages],
         }
+    }
+
+    fn adopt(&self, extension: &Extension) {
+        // SAFETY: the mapping is released before it is unmapped, or events tell of that.
+        let adopted = unsafe { extension.adopt(self.start, self.pages.len() * PAGE) };
+        adopted.unwrap();
     }
 
     pub fn word(&self, page: usize) -> *mut u64 {
@@ -237,22 +247,13 @@ fn staged_pages_come_back_after_a_fork() {
 #[ignore = "needs root: userfaultfd"]
 fn what_is_present_is_adopted() {
     let extension = Extension::start(settings(16, "pcm")).unwrap();
-    let mut region = vec![0_u8; 200 * PAGE];
-    let start = region
-        .as_mut_ptr()
-        .wrapping_add(region.as_ptr().align_offset(PAGE));
-    let mut mapping = Adopted {
-        start,
-        pages: vec![0; 150],
-    };
+    let mut mapping = Adopted::not_yet(150);
     (0..150)
         .step_by(2)
         .for_each(|page| mapping.write(page, page as u64 + 1));
-    // SAFETY: whole pages of the vector, which is released before it is freed.
-    unsafe { extension.adopt(start, 150 * PAGE).unwrap() };
+    mapping.adopt(&extension);
     mapping.check_all();
-    let bound = Bytes(extension.figures().peak_dram);
-    assert!(extension.figures().evicted_dirty >= 75 - 16, "{bound:?}");
-    extension.release(start, 150 * PAGE);
-    drop(region);
+    let figures = extension.figures();
+    assert!(figures.evicted_dirty >= 75 - 16, "{figures:?}");
+    mapping.unmap(&extension, true);
 }

@@ -1,7 +1,8 @@
 //! The table of a program that was run several ways.
 
 use terrace_live::compare::{Results, Runs};
-use terrace_live::run::Outcome;
+use terrace_live::nodes::Figures;
+use terrace_live::run::{Outcome, Way};
 use terrace_live::tier::Moved;
 use terrace_live::zswap::Served;
 use terrace_policy::prefetch::LifeStory;
@@ -28,12 +29,23 @@ pub fn comparison(results: &Results, endurance: Option<Endurance>, wide: bool) -
     Text::default()
         .table(table)
         .prose(settings(results))
-        .prose(
+        .prose(explained(&reference))
+        .prose(imbalances(results))
+}
+
+/// Explains the columns.
+fn explained(reference: &Reference) -> &'static str {
+    match reference.nodes {
+        true => {
+            "vs all-dram: how many times the wall time.\n\
+             kernel-tiering knows no budget: it may have the whole node with DRAM.\n"
+        }
+        false => {
             "vs all-dram: how many times the wall time.\n\
              vs kernel: speed-up against the better of the two kernel ways.\n\
-             won back: share of the time lost by the better kernel way against all-dram.\n",
-        )
-        .prose(imbalances(results))
+             won back: share of the time lost by the better kernel way against all-dram.\n"
+        }
+    }
 }
 
 /// Returns the cells of a way with the names of their columns.
@@ -67,20 +79,33 @@ fn row(
         let moved = outcome.compressed.and_then(|it| it.moved);
         moved.map_or(String::new(), |moved| count(figure(moved)))
     };
+    let swaps = !reference.nodes;
+    let moved_pages = |figure: fn(&Figures) -> String| {
+        let nodes = outcome.nodes.as_ref();
+        nodes.map_or(String::new(), figure)
+    };
     let lasts = lifetime(outcome, endurance);
     let cells = [
-        (true, "way", runs.way.name().to_owned()),
+        (true, "way", name(&runs.way)),
         (
             true,
             "wall s",
             if wide { seconds(runs) } else { brief(runs) },
         ),
         (true, "vs all-dram", all_dram),
-        (true, "vs kernel", kernel),
-        (true, "won back", reference.won_back(runs)),
-        (true, "major faults", count(outcome.major_faults)),
+        (swaps, "vs kernel", kernel),
+        (swaps, "won back", reference.won_back(runs)),
+        (swaps, "major faults", count(outcome.major_faults)),
+        (
+            !swaps,
+            "most on the fast node",
+            moved_pages(|it| it.peak_fast.to_string()),
+        ),
+        (!swaps, "pages to it", moved_pages(|it| count(it.promoted))),
+        (!swaps, "and back", moved_pages(|it| count(it.demoted))),
+        (!swaps, "accesses seen", moved_pages(|it| count(it.seen))),
         (wide, "prefetched", issued.unwrap_or_default()),
-        (has_room, "used", story(|story| story.used)),
+        (has_room && swaps, "used", story(|story| story.used)),
         (wide, "late", story(|story| story.late)),
         (wide, "reissued", story(|story| story.reissued)),
         (wide, "wasted", story(|story| story.wasted)),
@@ -90,12 +115,24 @@ fn row(
         (zram, "demoted", moved(|it| it.demoted)),
         (zram, "read back", moved(|it| it.read_back)),
         (wide, "let go", let_go),
-        (has_room, "tier read", outcome.tier_read.to_string()),
+        (
+            has_room && swaps,
+            "tier read",
+            outcome.tier_read.to_string(),
+        ),
         (wide, "tier written", outcome.tier_written.to_string()),
         (endurance.is_some(), "lifetime", lasts.unwrap_or_default()),
     ];
     let shown = cells.into_iter().filter(|(shown, ..)| *shown);
     shown.map(|(_, name, value)| (name, value)).collect()
+}
+
+/// Returns the name of a way, with its migration policy.
+fn name(way: &Way) -> String {
+    match way {
+        Way::Migration(spec) => format!("{} {}", way.name(), spec.entry().name),
+        _ => way.name().to_owned(),
+    }
 }
 
 /// Median wall times that other ways are compared with, in seconds.
@@ -107,6 +144,8 @@ struct Reference {
     zswap: bool,
     /// Whether the tier was zram.
     zram: bool,
+    /// Whether the tier was a memory node.
+    nodes: bool,
 }
 
 impl Reference {
@@ -128,6 +167,7 @@ impl Reference {
                 .min_by(f64::total_cmp),
             zswap: any(|outcome| outcome.zswap.is_some()),
             zram: any(|outcome| outcome.compressed.is_some()),
+            nodes: results.effective.migration.is_some(),
         }
     }
 
@@ -184,6 +224,7 @@ mod tests {
             kernel: Some(99_999.0),
             zswap: false,
             zram: false,
+            nodes: false,
         };
         let widest = |endurance, wide| {
             let rows: Vec<_> = runs

@@ -112,6 +112,7 @@ mod tests {
                     space: Space(0),
                     end: batch.references.len(),
                     discards: batch.discards.len(),
+                    order: None,
                 });
             }
             let mut part = Part::new(Sampling { every: 3, samples: 2, seed: 1 });

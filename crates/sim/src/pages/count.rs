@@ -72,6 +72,8 @@ figures! {
         shootdowns,
         /// accesses to lines that slow memory served, under --migration
         slow_accesses,
+        /// accesses to objects that --place has put into DRAM
+        placed_accesses,
         /// pages that moved to DRAM by --migration
         promotions,
         /// pages that moved to slow memory by --migration

@@ -9,6 +9,7 @@ use terrace_policy::migration::{Costs, Migration, Plan, Side};
 use terrace_policy::replacement::PageId;
 
 use super::cost::{FaultCost, Shootdown};
+use super::placement::InForce;
 use super::settings::{Fill, PageMachine};
 use super::threads::NEVER;
 
@@ -31,50 +32,61 @@ pub(super) struct Lines {
     pub(super) plan: Plan,
     /// Picoseconds by which a line of slow memory takes longer.
     pub(super) slower: u64,
-    /// Accesses up to the next that the policy sees, if it looks at samples.
-    sample: Option<(NonZeroU32, u32)>,
+    /// Accesses up to the next that the policy sees, and that one, if it looks at samples.
+    sample: Option<u32>,
     /// Time of the next scan; [`NEVER`] if there is none.
     pub(super) next_scan: Nanos,
     /// When pages were marked whose next access is a hint fault.
     marked: FxHashMap<PageId, Nanos>,
     /// The lines of pages that came to DRAM without all of them.
     pub(super) sectors: FxHashMap<PageId, Sectors>,
+    /// By allocation site: whether its objects are placed in DRAM.
+    pub(super) placed: Vec<bool>,
 }
 
 impl Lines {
-    /// Makes the state of a machine; `None` if its slow memory serves no lines.
+    /// Makes the state of a machine with a placement in force; `None` if its slow memory serves no lines.
     ///
     /// # Errors
     /// The errors of [`PageMachine::bypass`], and a usage error if a setting of the policy is wrong.
-    pub(super) fn new(settings: &PageMachine) -> Result<Option<Self>> {
+    pub(super) fn new(settings: &PageMachine, force: InForce) -> Result<Option<Self>> {
         let Some(slower) = settings.bypass()? else {
             return Ok(None);
         };
-        let policy = settings.migration.policy(settings.dram_pages);
+        let policy = (settings.migration).policy(settings.dram_pages.saturating_sub(force.pages));
         let policy = policy.map_err(Error::usage)?;
         Ok(policy.map(|policy| Self {
-            sample: policy.every().map(|every| (every, every.get())),
+            sample: None,
             next_scan: moment(policy.next_scan()),
             policy,
             plan: Plan::default(),
             slower,
             marked: FxHashMap::default(),
             sectors: FxHashMap::default(),
+            placed: force.sites,
         }))
+    }
+
+    /// Whether objects of a site are in DRAM in any case.
+    #[inline]
+    pub(super) fn is_placed(&self, site: Option<u32>) -> bool {
+        site.is_some_and(|site| self.placed.get(site as usize) == Some(&true))
+    }
+
+    /// Hands what moves cost to the policy.
+    pub(super) fn set_costs(&mut self, costs: Costs) {
+        self.policy.set_costs(costs);
+        self.sample = samples(&*self.policy);
     }
 
     /// Whether the policy sees this access, which is counted.
     #[inline]
     pub(super) fn is_sample(&mut self) -> bool {
-        let Some((every, left)) = &mut self.sample else {
+        let Some(left) = &mut self.sample else {
             return false;
         };
         *left -= 1;
-        if *left > 0 {
-            return false;
-        }
-        *left = every.get();
-        true
+        *left == 0
     }
 
     /// Hands the accessed pages to the policy.
@@ -88,6 +100,7 @@ impl Lines {
     pub(super) fn sampled(&mut self, page: PageId, now: Nanos) {
         let time = Duration::from_nanos(now.0);
         self.policy.sampled(page, time, &mut self.plan);
+        self.sample = samples(&*self.policy);
     }
 
     /// Hands a hint fault to the policy.
@@ -116,6 +129,11 @@ impl Lines {
     }
 }
 
+/// Returns the accesses up to the next that a policy sees, and that one, if it looks at any.
+fn samples(policy: &dyn Migration) -> Option<u32> {
+    policy.every().map(NonZeroU32::get)
+}
+
 fn moment(time: Option<Duration>) -> Nanos {
     time.map_or(NEVER, |time| {
         Nanos(u64::try_from(time.as_nanos()).unwrap_or(NEVER.0))
@@ -141,6 +159,7 @@ pub(super) fn costs(settings: &PageMachine, slower: u64, threads: u32) -> Costs 
         promotion: time(fault.unmap + copied + fault.map + each),
         demotion: time(fault.unmap + fault.copy + fault.map + each),
         batch: time(batch),
+        sample: time(settings.sample),
     }
 }
 

@@ -20,8 +20,9 @@ use super::cost::{FaultCost, Shootdown};
 use super::dram::Dram;
 use super::levelling;
 use super::names::{Picos, parse_latency, parse_prefetch};
+use super::placement::Placement;
 use super::setting::{Set, Setting, Values};
-use super::settings::{Fill, Inclusion, PageMachine, Prefetch, Tier, Work};
+use super::settings::{Fill, Inclusion, PageMachine, Prefetch, ThreadOrder, Tier, Work};
 use super::writes::Unwritten;
 use crate::setting::{Machine, settings};
 
@@ -29,7 +30,7 @@ use crate::setting::{Machine, settings};
 /// a fault cost comes behind these. Settings that are not named follow.
 pub(super) const VARY: &str = "memory dram replacement eviction prefetch page-cluster prefetch-cache \
      prefetch-work inclusion eviction-buffer staging devices order fault-cost instruction-time access-time \
-     warmup seed read-latency write-latency channels tier-size shootdown threads migration fast-line slow-line fill \
+     warmup seed read-latency write-latency channels tier-size shootdown threads migration place fast-line slow-line fill \
      sample-time";
 
 /// The order of settings in results, that of the schema `terrace.sim.pages/1`. Settings that are not
@@ -64,6 +65,12 @@ const FILL: [(&str, Fill); 2] = [("page", Fill::Page), ("sectors", Fill::Sectors
 /// Names of `--unwritten`.
 const UNWRITTEN: [(&str, Unwritten); 2] =
     [("random", Unwritten::Random), ("zeros", Unwritten::Zeros)];
+
+/// Names of `--thread-order`.
+const THREAD_ORDER: [(&str, ThreadOrder); 2] = [
+    ("recorded", ThreadOrder::Recorded),
+    ("together", ThreadOrder::Together),
+];
 
 /// The most pages that a prefetch cache can have.
 const MOST_PAGES: usize = u32::MAX as usize;
@@ -254,6 +261,11 @@ fn lines() -> Vec<Setting> {
                      fetched ahead. An access of the trace is then one to a line: record with --filter l1l2. A \
                      move is paid by the thread at whose access it is decided."),
             column("migration", "migration", Unit::None, |m| m.migration.to_string());
+        /// a placement file, of terrace place -o: objects of its sites are in DRAM, the policy has the others
+        "place" "FILE": parsed(place), otherwise("none"),
+            details("Under --migration, of one program that was recorded with --allocations: its sites in their order, as far as there \
+                     is room in DRAM. With --migration never that is static placement alone."),
+            column("place", "place", Unit::None, |m| m.place.as_ref().map(|place| place.path.display().to_string()));
         /// time of an access to a line of DRAM, beside the instructions
         "fast-line" "TIME": quantity(Picos::parse, |m, time| m.fast_line_ps = time.0), default("0ns"),
             column("fast line", "fast_line_ps", Unit::Picos, |m| m.fast_line_ps);
@@ -311,6 +323,11 @@ fn driving() -> Vec<Setting> {
         /// time between two accesses of a trace that does not count instructions
         "access-time" "TIME": quantity(parse_latency, |m, time| m.access = time), default("100ns"),
             column("access", "access_ns", Unit::Nanos, |m| m.access);
+        /// what decides when a thread goes on: what was recorded of its creation, waits and wakes, or nothing, so that
+        /// all threads begin together
+        "thread-order" "ORDER": names(&THREAD_ORDER, |m, order| m.thread_order = order), default("recorded"),
+            details("A trace without such a record leaves it to the place of a thread's accesses in it."),
+            column("thread order", "thread_order", Unit::None, |m| name(&THREAD_ORDER, m.thread_order));
         /// accesses before figures are taken
         "warmup" "N": number(0..=u64::MAX, |m, accesses| m.warmup = accesses), default("0"),
             column("warm-up", "warmup", Unit::None, |m| m.warmup);
@@ -446,6 +463,13 @@ fn memory(name: &str) -> Result<Set> {
     Ok(Set::new(move |choice, catalogue| {
         choice.machine.tier = technology(catalogue, &name)?;
         Ok(())
+    }))
+}
+
+fn place(path: &str) -> Result<Set> {
+    let placement = Placement::load(path.as_ref())?;
+    Ok(Set::plain(move |machine: &mut PageMachine| {
+        machine.place = Some(placement.clone())
     }))
 }
 

@@ -10,6 +10,7 @@ use terrace_policy::prefetch::{Costs, Engine, Future, window};
 use terrace_policy::replacement::Replacement;
 
 use super::lines::Lines;
+use super::placement::InForce;
 use super::writes::{Writes, require_memory};
 use super::{Fill, Outcome, PageMachine, Point, Prefetch, Simulation};
 use crate::intern::PageTable;
@@ -55,10 +56,20 @@ pub fn watch(
     if machines.iter().any(|machine| machine.fill == Fill::Sectors) {
         workload.keep_lines();
     }
+    let mut sites = None;
+    if machines.iter().any(|machine| machine.place.is_some()) {
+        sites = Some(workload.keep_sites()?);
+    }
     let mut runners = machines
         .into_iter()
         .map(|settings| {
-            let lines = Lines::new(&settings)?;
+            let force = match (&settings.place, &sites) {
+                (Some(place), Some((allocations, program))) => {
+                    place.in_force(allocations, program, settings.dram_pages)?
+                }
+                _ => InForce::default(),
+            };
+            let lines = Lines::new(&settings, force)?;
             let replacement = replacement(&settings, future)?;
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;

@@ -1,6 +1,7 @@
 //! Machine of a simulation of pages, and how programs run on it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use terrace_base::{Error, Nanos, Result};
 use terrace_device::{Energy, Timing};
@@ -10,6 +11,7 @@ use terrace_policy::prefetch;
 use terrace_policy::replacement;
 
 use super::cost::FaultCost;
+use super::placement::Placement;
 use super::run::Foresight;
 use super::writes::Writing;
 
@@ -87,6 +89,17 @@ pub enum Fill {
     Sectors,
 }
 
+/// What decides when a thread goes on, beside the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadOrder {
+    /// A thread begins when it was created, and waits for the threads that woke it when it was recorded
+    /// ([`terrace_trace::order`]). Where a trace does not say, the place of its accesses in the trace decides.
+    #[default]
+    Recorded,
+    /// Nothing: all threads begin at once, and none waits for another.
+    Together,
+}
+
 /// The slower tier.
 #[derive(Clone, Debug, Default)]
 pub struct Tier {
@@ -130,7 +143,12 @@ impl PageMachine {
     /// A usage error if it should serve lines and cannot, or with policies that act on faults.
     pub fn bypass(&self) -> Result<Option<u64>> {
         if !self.migration.bypasses() {
-            return Ok(None);
+            return match &self.place {
+                None => Ok(None),
+                Some(_) => Err(Error::usage(
+                    "--place is for slow memory that serves lines by itself; give --migration never, or another policy",
+                )),
+            };
         }
         let line = self.tier.line_ps.ok_or_else(|| {
             Error::usage(format!(
@@ -203,12 +221,16 @@ pub struct PageMachine {
     pub access: Nanos,
     /// Touches of the warm-up, which results leave out.
     pub warmup: u64,
+    /// What decides when threads go on.
+    pub thread_order: ThreadOrder,
     /// Seed of the random numbers of policies, and of wear levelling.
     pub seed: u64,
     /// The write schemes that are asked what they would write.
     pub writing: Writing,
     /// Which pages are in DRAM where the tier serves lines by itself.
     pub migration: migration::Spec,
+    /// Objects that are in DRAM in any case, where the tier serves lines; the policy decides over the others.
+    pub place: Option<Arc<Placement>>,
     /// Time of an access to a line of DRAM beside the instructions, in picoseconds.
     pub fast_line_ps: u64,
     /// What moves to DRAM at once, where the tier serves lines.

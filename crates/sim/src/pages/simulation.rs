@@ -19,13 +19,14 @@ use terrace_policy::eviction::Eviction;
 use terrace_policy::prefetch::{Engine, LifeStory};
 use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
+use terrace_trace::order::Event;
 
 use super::buffer::EvictionBuffer;
 use super::count::{Counts, Latencies, Times};
 use super::devices::Devices;
 use super::lines::Lines;
 use super::outcome::{Clock, Lifetime, Outcome, Reading};
-use super::settings::PageMachine;
+use super::settings::{PageMachine, ThreadOrder};
 use super::staging::Staging;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
@@ -39,7 +40,7 @@ use crate::workload::{Batch, Reference, Run};
 const LOOK_AHEAD: usize = 1 << 22;
 
 /// Touches, for each thread of the program, after which a thread that is missing from the trace
-/// counts as waiting for another thread. The recorder writes the touches of a thread in chunks of some
+/// counts as waiting for another thread, where the trace does not say what it waits for. The recorder writes the touches of a thread in chunks of some
 /// 16,000, so in shorter pauses there may only be chunks of other threads.
 const ORDER: u64 = 1 << 16;
 
@@ -54,6 +55,8 @@ struct Program {
     known_to: u64,
     /// Thread of the last known touch.
     last: Option<usize>,
+    /// Whether its trace says how threads are ordered.
+    ordered: bool,
 }
 
 /// Simulation of one machine.
@@ -78,10 +81,10 @@ pub struct Simulation {
     story: LifeStory,
     times: Times,
     latencies: Latencies,
-    /// Names given to runs of touches so far.
-    named: Mark,
-    /// Ends of runs for which threads wait.
-    passed: FxHashMap<Mark, Clock>,
+    /// Places in traces that were named so far.
+    named: u64,
+    /// Named ends of runs; `None` for runs that are not complete.
+    passed: FxHashMap<Mark, Option<Clock>>,
     /// Prefetches that are being read.
     fetching: usize,
     marks: Marks,
@@ -184,11 +187,15 @@ impl Simulation {
             let index = self.thread(program, run);
             let given_back = discards..run.discards;
             discards = run.discards;
+            if let Some(event) = run.order {
+                self.order(index, event);
+                continue;
+            }
             let position = self.programs[program].known_to;
             self.programs[program].known_to += (run.end - begin) as u64;
-            let after = self.run_before(index, position);
+            self.order_by_place(index, position);
             let thread = &mut self.threads[index];
-            thread.feed(batch, begin..run.end, given_back, after);
+            thread.feed(batch, begin..run.end, given_back);
             thread.known_to = self.programs[program].known_to;
             if matches!(thread.state, State::Parked | State::Starving) {
                 thread.state = State::Running;
@@ -216,31 +223,59 @@ impl Simulation {
         self.programs[program].threads[run.thread as usize]
     }
 
-    /// Returns the name of the run that has to end before a thread's run at `position` of its
-    /// program's trace, if there is one. A thread that appears in the trace for the first time, or
-    /// after many touches of other threads, had not begun, or slept.
-    fn run_before(&mut self, index: usize, position: u64) -> Option<Mark> {
-        let thread = &self.threads[index];
-        let program = &self.programs[thread.program];
-        let last = program.last.filter(|last| *last != index)?;
-        let longest = ORDER * program.threads.len() as u64;
-        if thread.known_to > 0 && position - thread.known_to <= longest {
-            return None;
+    /// Orders the next run of a thread, or the end of its last one, with the runs of others, as a trace says.
+    fn order(&mut self, index: usize, event: Event) {
+        if self.settings.thread_order == ThreadOrder::Together {
+            return;
         }
-        self.named += 1;
-        let mark = self.named;
-        if self.threads[last].name_end(mark).is_none() {
-            self.passed.insert(mark, self.threads[last].clock());
+        let program = self.threads[index].program;
+        self.programs[program].ordered = true;
+        match event {
+            Event::Release(point) => self.name_end(index, Mark::Point(program, point)),
+            Event::Acquire(point) => self.threads[index].come_after(Mark::Point(program, point)),
         }
-        Some(mark)
     }
 
-    /// Wakes the thread that waits for the run of this name, which has ended.
+    /// Orders a thread's run at `position` of its program's trace behind the run before it, if the trace leaves
+    /// open when the thread begins or what it waits for. A thread that appears in the trace for the first time, or
+    /// after many touches of other threads, had not begun, or slept.
+    fn order_by_place(&mut self, index: usize, position: u64) {
+        let thread = &self.threads[index];
+        let program = &self.programs[thread.program];
+        let Some(last) = program.last.filter(|last| *last != index) else {
+            return;
+        };
+        let longest = match program.ordered {
+            true => LOOK_AHEAD as u64,
+            false => ORDER * program.threads.len() as u64,
+        };
+        let is_missing = thread.known_to == 0 || position - thread.known_to > longest;
+        let together = self.settings.thread_order == ThreadOrder::Together;
+        if together || thread.is_ordered() || !is_missing {
+            return;
+        }
+        self.named += 1;
+        let mark = Mark::Place(self.named);
+        self.name_end(last, mark);
+        self.threads[index].come_after(mark);
+    }
+
+    /// Names the end of the last known run of a thread.
+    fn name_end(&mut self, index: usize, mark: Mark) {
+        let clock = match self.threads[index].name_end(mark) {
+            true => None,
+            false => Some(self.threads[index].clock()),
+        };
+        self.passed.insert(mark, clock);
+    }
+
+    /// Wakes the threads that wait for the run of this name, which has ended.
     fn pass(&mut self, mark: Mark, moment: Clock) {
-        self.passed.insert(mark, moment);
-        let held = |thread: &&mut Thread| thread.state == State::Held(mark);
-        if let Some(thread) = self.threads.iter_mut().find(held) {
-            thread.state = State::Running;
+        self.passed.insert(mark, Some(moment));
+        for thread in &mut self.threads {
+            if thread.state == State::Held(mark) {
+                thread.state = State::Running;
+            }
         }
     }
 
@@ -321,8 +356,8 @@ impl Simulation {
         // Nothing has ended, and nothing begins, before that touch.
         if let Some(touch) = self.threads[index].pending.take() {
             if self.lines.is_some() {
-                let line = self.threads[index].last_line();
-                self.access(index, touch, line);
+                let target = self.threads[index].last_target();
+                self.access(index, touch, target);
                 return;
             }
             if let Some(writes) = &mut self.writes {
@@ -337,12 +372,14 @@ impl Simulation {
             return;
         }
         if let Some(mark) = self.threads[index].waits_for() {
-            match self.passed.remove(&mark) {
-                Some(moment) => {
+            match self.passed.get(&mark) {
+                Some(Some(moment)) => {
                     let warm = self.marks.warm_at;
-                    self.times.idle += self.threads[index].wake(moment, warm);
+                    self.times.idle += self.threads[index].wake(*moment, warm);
                 }
-                None => self.threads[index].state = State::Held(mark),
+                Some(None) => self.threads[index].state = State::Held(mark),
+                // A part of a trace may not have the release.
+                None => self.threads[index].go_on(),
             }
         } else if let Some(batch) = self.threads[index].take_batch() {
             for page in self.threads[index].take_discards() {
@@ -395,8 +432,7 @@ impl Simulation {
             let waits = match &self.lines {
                 None => self.touch(index, touch, pages),
                 Some(_) => {
-                    let line = batch.lines.get(window.start + made).copied();
-                    self.access(index, touch, line.unwrap_or(0));
+                    self.access(index, touch, batch.target(window.start + made));
                     false
                 }
             };

@@ -34,6 +34,8 @@ impl Flags {
     pub(super) const ACCESSED: Self = Self(1 << 10);
     /// The next access to the page is a hint fault.
     pub(super) const HINT: Self = Self(1 << 11);
+    /// The page is known by touches of placed objects alone, of which no migration policy is told.
+    pub(super) const PLACED: Self = Self(1 << 12);
 
     /// The page has left the lists of DRAM, and is in DRAM still.
     pub(super) const IN_DRAM: Self = Self::WAITING.and(Self::WRITING).and(Self::STAGED);

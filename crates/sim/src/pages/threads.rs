@@ -8,9 +8,10 @@ use terrace_base::Nanos;
 use terrace_policy::Space;
 use terrace_policy::replacement::PageId;
 use terrace_trace::contents::Change;
+use terrace_trace::order::Point;
 
 use super::outcome::Clock;
-use crate::workload::{Batch, Reference};
+use crate::workload::{Batch, Reference, Target};
 
 /// Moment that is never reached.
 pub(super) const NEVER: Nanos = Nanos(u64::MAX);
@@ -41,8 +42,14 @@ pub(super) enum State {
     Parked,
 }
 
-/// Name of the end of a run of touches for which another thread waits.
-pub(super) type Mark = u64;
+/// Name of the end of a run of touches for which other threads may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Mark {
+    /// Point of a program that its trace names.
+    Point(usize, Point),
+    /// End of the run before the first of a thread, which its trace leaves open.
+    Place(u64),
+}
 
 /// Run of touches of a thread.
 struct Stretch {
@@ -50,10 +57,10 @@ struct Stretch {
     range: Range<usize>,
     /// Pages of the batch that are given back before.
     discards: Range<usize>,
-    /// Run that has to complete before this one.
-    after: Option<Mark>,
-    /// Name of the end of this run, if another thread waits for it.
-    mark: Option<Mark>,
+    /// Runs that have to complete before this one.
+    after: Vec<Mark>,
+    /// Names of the end of this run.
+    marks: Vec<Mark>,
 }
 
 /// Source of a page.
@@ -100,8 +107,10 @@ pub(super) struct Thread {
     discards: Range<usize>,
     /// End of the touches of the current run that were announced.
     foretold: usize,
-    /// Name of the end of the current run.
-    mark: Option<Mark>,
+    /// Names of the end of the current run.
+    marks: Vec<Mark>,
+    /// Runs that have to complete before the next run that is fed.
+    after: Vec<Mark>,
     /// Runs after the current one.
     later: VecDeque<Stretch>,
     /// End of the last known run in the trace of the program.
@@ -195,56 +204,67 @@ impl Thread {
         self.now().saturating_sub(begin)
     }
 
-    /// Appends the run `range` of a batch, to be made after the run that `after` names; before it the pages at
-    /// `discards` are given back.
-    pub(super) fn feed(
-        &mut self,
-        batch: &Arc<Batch>,
-        range: Range<usize>,
-        discards: Range<usize>,
-        after: Option<Mark>,
-    ) {
+    /// Has the next run that is fed wait for another to complete.
+    pub(super) fn come_after(&mut self, mark: Mark) {
+        self.after.push(mark);
+    }
+
+    /// Returns whether the next run that is fed waits for others.
+    pub(super) fn is_ordered(&self) -> bool {
+        !self.after.is_empty()
+    }
+
+    /// Appends the run `range` of a batch; before it the pages at `discards` are given back.
+    pub(super) fn feed(&mut self, batch: &Arc<Batch>, range: Range<usize>, discards: Range<usize>) {
         self.later.push_back(Stretch {
             batch: Arc::clone(batch),
             range,
             discards,
-            after,
-            mark: None,
+            after: std::mem::take(&mut self.after),
+            marks: Vec::new(),
         });
     }
 
-    /// Names the end of the last known run. Returns `None` if that run is complete or there is
-    /// none.
-    pub(super) fn name_end(&mut self, mark: Mark) -> Option<Mark> {
+    /// Names the end of the last known run. Returns whether that run is yet to be completed.
+    pub(super) fn name_end(&mut self, mark: Mark) -> bool {
         let made = self.left.is_empty() && matches!(self.state, State::Starving | State::Parked);
         match self.later.back_mut() {
-            Some(last) => last.mark = Some(mark),
-            None if made => return None,
-            None => self.mark = Some(mark),
+            Some(last) => last.marks.push(mark),
+            None if made => return false,
+            None => self.marks.push(mark),
         }
-        Some(mark)
+        true
     }
 
-    /// Takes the name of the end of the current run, if the run is complete.
+    /// Takes a name of the end of the current run, if the run is complete.
+    #[inline]
     pub(super) fn take_mark(&mut self) -> Option<Mark> {
-        self.mark.take_if(|_| self.left.is_empty())
+        match self.left.is_empty() {
+            true => self.marks.pop(),
+            false => None,
+        }
     }
 
-    /// Returns the name of the end that the next run waits for.
+    /// Returns the name of an end that the next run waits for.
     pub(super) fn waits_for(&self) -> Option<Mark> {
         match self.later.front() {
-            Some(next) if self.left.is_empty() => next.after,
+            Some(next) if self.left.is_empty() => next.after.last().copied(),
             _ => None,
         }
     }
 
-    /// Ends the wait of the next run at `moment`; returns the time slept since the thread began and
+    /// Ends the wait of the next run for one other at `moment`; returns the time slept since the thread began and
     /// since `from`.
     pub(super) fn wake(&mut self, moment: Clock, from: Nanos) -> Nanos {
-        if let Some(next) = self.later.front_mut() {
-            next.after = None;
-        }
+        self.go_on();
         self.sleep_until(moment, from)
+    }
+
+    /// Ends the wait of the next run for one other.
+    pub(super) fn go_on(&mut self) {
+        if let Some(next) = self.later.front_mut() {
+            next.after.pop();
+        }
     }
 
     /// Returns the number of known touches that were not made.
@@ -262,7 +282,7 @@ impl Thread {
             self.foretold = next.range.start;
             self.left = next.range;
             self.discards = next.discards;
-            self.mark = next.mark;
+            self.marks = next.marks;
             self.unborn = false;
             return Some(next.batch);
         }
@@ -298,12 +318,11 @@ impl Thread {
         batch.map_or(Change::default(), |(batch, last)| batch.changes.of(last))
     }
 
-    /// Returns the line of the last touch before those that are left, 0 if it is not known.
-    pub(super) fn last_line(&self) -> u8 {
+    /// Returns what the last touch before those that are left is of.
+    pub(super) fn last_target(&self) -> Target {
         let last = self.left.start.checked_sub(1);
         let batch = self.batch.as_ref().zip(last);
-        let line = batch.and_then(|(batch, last)| batch.lines.get(last));
-        line.copied().unwrap_or(0)
+        batch.map_or(Target::default(), |(batch, last)| batch.target(last))
     }
 
     /// Takes the batch back after `made` of its touches were made.

@@ -24,6 +24,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::{Context, Error, Result};
+use terrace_trace::allocation::Site;
 
 use super::profile::Profile;
 
@@ -107,10 +108,12 @@ impl PlacementFile {
     ///
     /// # Errors
     /// A usage error where the program has none of them: the file is that of another program.
-    pub fn find(&self, profile: &Profile, program: &str) -> Result<(Vec<usize>, Vec<&str>)> {
-        let names: Vec<Vec<String>> = (profile.sites.iter())
-            .map(|site| site.site.names())
-            .collect();
+    pub fn find<'a>(
+        &self,
+        sites: impl Iterator<Item = &'a Site>,
+        program: &str,
+    ) -> Result<(Vec<usize>, Vec<&str>)> {
+        let names: Vec<Vec<String>> = sites.map(Site::names).collect();
         let mut found = Vec::new();
         let mut missing = Vec::new();
         for site in &self.sites {
@@ -147,7 +150,7 @@ fn at_line(text: &str, error: &toml::de::Error) -> String {
 mod tests {
     use super::super::profile::SiteProfile;
     use super::*;
-    use terrace_trace::allocation::{Call, Function, Site};
+    use terrace_trace::allocation::{Call, Function};
 
     fn profile(module: &str, base: u64, lines: &[u32]) -> Profile {
         let site = |line: &u32| SiteProfile {
@@ -180,16 +183,18 @@ mod tests {
         std::fs::write(&path, made.text()).unwrap();
         let read = PlacementFile::load(&path).unwrap();
         assert_eq!(read, made);
+        let find = |profile: &Profile, program: &str| {
+            let found = read.find(profile.sites.iter().map(|site| &site.site), program);
+            found.map(|(found, missing)| (found, missing.join(" ")))
+        };
         let rebuilt = profile("p", 0x2000, &[9, 5, 3]);
-        assert_eq!(read.find(&rebuilt, "p").unwrap(), (vec![0, 2], vec![]));
+        assert_eq!(find(&rebuilt, "p").unwrap(), (vec![0, 2], String::new()));
         let changed = profile("p", 0x3000, &[3, 6]);
         assert_eq!(
-            read.find(&changed, "p").unwrap(),
-            (vec![0], vec!["fill (fill.c:9)"])
+            find(&changed, "p").unwrap(),
+            (vec![0], "fill (fill.c:9)".to_owned())
         );
-        let error = read
-            .find(&profile("q", 0x1000, &[3, 5, 9]), "q")
-            .unwrap_err();
+        let error = find(&profile("q", 0x1000, &[3, 5, 9]), "q").unwrap_err();
         assert!(
             error
                 .to_string()

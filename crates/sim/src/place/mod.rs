@@ -13,10 +13,10 @@ mod file;
 mod groups;
 mod incremental;
 mod memory;
-mod objects;
+pub(crate) mod objects;
 mod outcome;
 mod owned;
-mod profile;
+pub(crate) mod profile;
 pub mod whole;
 
 pub use amount::Amount;

@@ -137,7 +137,7 @@ pub(super) fn simulate(
     progress: impl FnMut(u64),
 ) -> Result<Simulated> {
     let (source, allocations, shared) = owned::open(recording)?;
-    let program = program(source.meta(), recording);
+    let program = program(source.meta(), &recording.path.display().to_string());
     let mut settings = machine.caches.clone();
     settings.traffic = true;
     if has_passed_private_levels(source.meta()) {
@@ -170,12 +170,11 @@ fn has_passed_private_levels(meta: &Meta) -> bool {
     about.any(|(key, value)| key == FILTER && value == PRIVATE_CACHES)
 }
 
-/// Returns the name of the program that was recorded.
-fn program(meta: &Meta, recording: &Recording) -> String {
+/// Returns the name of the program that was recorded, or of the trace's file where it does not say.
+pub(crate) fn program(meta: &Meta, path: &str) -> String {
     let command = meta.about.iter().find(|(key, _)| key == COMMAND);
     let name = command.and_then(|(_, words)| words.split(' ').next());
-    let path = recording.path.display().to_string();
-    file_name(name.unwrap_or(&path)).to_owned()
+    file_name(name.unwrap_or(path)).to_owned()
 }
 
 /// Simulates the caches once, and returns the profile of the program.

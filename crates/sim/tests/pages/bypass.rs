@@ -213,6 +213,7 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)]) -> Found {
         promotion: Duration::from_nanos(16 + copy + 8 + apart),
         demotion: Duration::from_nanos(16 + 4 + 8 + apart),
         batch: Duration::from_nanos(batch),
+        sample: Duration::from_nanos(machine.sample.0),
     });
     let (sides, accessed, marked, copies, dirty, here) = Default::default();
     let mut twin = Twin {
@@ -231,7 +232,7 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)]) -> Found {
     };
     // Pages are numbered in the order of their first touch.
     let mut numbers: HashMap<u64, u64> = HashMap::new();
-    let mut seen = 0;
+    let mut unseen = 0;
     for (index, &(page, line, write)) in all.iter().enumerate() {
         let next = numbers.len() as u64;
         let page = *numbers.entry(page).or_insert(next);
@@ -273,8 +274,9 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)]) -> Found {
         }
         twin.accessed.insert(page);
         if let Some(every) = policy.every() {
-            seen += 1;
-            if seen % every.get() == 0 {
+            unseen += 1;
+            if unseen == every.get() {
+                unseen = 0;
                 twin.found.samples += 1;
                 let time = twin.time();
                 policy.sampled(id, time, &mut twin.plan);
@@ -296,6 +298,7 @@ const POLICIES: &[&str] = &[
     "hot:threshold=1us,period=2us,scan=16K",
     "benefit:every=1,turns=0.05,noise=0,slack=1",
     "benefit:every=2,turns=0.1,noise=0.5,slack=0.5",
+    "benefit:every=1,turns=0.05,noise=0,slack=0,watch=0.2",
 ];
 
 proptest! {
@@ -335,5 +338,157 @@ proptest! {
         let time = |policy: &str| simulate(machine(dram, policy), std::slice::from_ref(&all), 99).time().0;
         let ours = time(&format!("benefit:every=1,noise=0,turns={turns}"));
         prop_assert!(ours as f64 <= time("never") as f64 / 0.99 + 1.0);
+    }
+}
+
+/// A trace of one thread with objects of two sites, and a placement of the first.
+mod placed {
+    use std::sync::Arc;
+
+    use terrace_sim::pages::{Placement, run};
+    use terrace_sim::workload::Workload;
+    use terrace_trace::allocation::{Allocations, Call, Object, Site};
+    use terrace_trace::{Block, Columns, create};
+
+    use super::*;
+
+    const FILE: &str = "placement = 1\nprogram = \"p\"\nfast_bytes = 8192\n\
+                        [[site]]\nname = \"s0\"\nbytes = 8192\ncalls = [\"s0+0x0\"]\n";
+
+    /// An object: before which row it begins, its rows, its site, and its first page and pages.
+    type Life = (u64, Option<u64>, u32, u64, u64);
+
+    fn placement(directory: &std::path::Path, text: &str) -> Arc<Placement> {
+        let path = directory.join("p.toml");
+        std::fs::write(&path, text).unwrap();
+        Placement::load(&path).unwrap()
+    }
+
+    fn workload(directory: &std::path::Path, all: &[(u64, u64, bool)], lives: &[Life]) -> Workload {
+        let path = directory.join("p.parquet");
+        let mut block = Block::default();
+        accesses(all)
+            .into_iter()
+            .for_each(|access| block.push(access));
+        let object = |&(began, rows, site, page, pages): &Life| Object {
+            began,
+            ended: rows.map(|rows: u64| began + rows),
+            process: 0,
+            site,
+            address: page * 4096,
+            bytes: pages * 4096,
+        };
+        let mut objects: Vec<Object> = lives.iter().map(object).collect();
+        objects.sort_by_key(|object| object.began);
+        let site = |number: u32| Site {
+            stack: vec![Call {
+                module: format!("/s{number}"),
+                ..Call::default()
+            }],
+        };
+        let mut sink = create(&path, &[]).unwrap();
+        sink.write(&block).unwrap();
+        sink.allocations(Allocations {
+            sites: (0..2).map(site).collect(),
+            objects,
+        });
+        sink.finish().unwrap();
+        Workload::open(&[path], None, None, Columns::PAGES).unwrap()
+    }
+
+    fn machine_with(dram: usize, policy: &str, place: Arc<Placement>) -> PageMachine {
+        let mut machine = machine(dram, policy);
+        machine.place = Some(place);
+        machine
+    }
+
+    #[test]
+    fn a_placement_that_cannot_be_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = placement(directory.path(), FILE);
+        let all = [(1, 0, false)];
+        let fails = |machine: PageMachine, lives: &[Life]| {
+            let workload = workload(directory.path(), &all, lives);
+            let error = run(workload, vec![machine], None, |_| ()).unwrap_err();
+            error.to_string()
+        };
+        let life = [(0, None, 0, 1, 1)];
+        let error = machine_with(4, "fault", place.clone())
+            .bypass()
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("give --migration never"),
+            "{error}"
+        );
+        let other = placement(directory.path(), &FILE.replace("s0+", "s7+"));
+        let error = fails(machine_with(4, "never", other), &life);
+        assert!(error.contains("that of another program"), "{error}");
+        let without = simulate_error(machine_with(4, "never", place));
+        assert!(without.contains("says nothing of allocations"), "{without}");
+    }
+
+    /// Sites of the file in their order, as far as there is room for what they allocate here; the policy has the rest.
+    #[test]
+    fn what_does_not_fit_is_not_placed() {
+        let directory = tempfile::tempdir().unwrap();
+        let both = FILE.to_owned() + "[[site]]\nname = \"s1\"\nbytes = 1\ncalls = [\"s1+0x0\"]\n";
+        let place = placement(directory.path(), &both);
+        let lives = [(0, None, 0, 0, 3), (0, None, 1, 4, 1)];
+        let all: Vec<_> = (0..8).map(|page| (page, 0, false)).collect();
+        let placed = |dram| {
+            let machine = machine_with(dram, "benefit", place.clone());
+            let workload = workload(directory.path(), &all, &lives);
+            let counts = run(workload, vec![machine], None, |_| ())
+                .unwrap()
+                .remove(0)
+                .counts;
+            (counts.placed_accesses, counts.slow_accesses)
+        };
+        assert_eq!(placed(1), (1, 7));
+        assert_eq!(placed(2), (1, 6));
+        assert_eq!(placed(3), (3, 5));
+        assert_eq!(placed(5), (4, 3), "a page for the policy");
+    }
+
+    fn simulate_error(machine: PageMachine) -> String {
+        let trace = crate::machine::trace(&accesses(&[(1, 0, false)]), 1);
+        let workload = Workload::new(vec![trace], None).unwrap();
+        run(workload, vec![machine], None, |_| ())
+            .unwrap_err()
+            .to_string()
+    }
+
+    proptest! {
+        /// Accesses to the objects of a placed site are as fast as DRAM, and no others, by a look at all objects.
+        #[test]
+        fn objects_of_placed_sites_are_in_dram(
+            all in prop::collection::vec((0_u64..12, 0_u64..64, any::<bool>()), 1..300),
+            lives in prop::collection::vec(
+                (0_u64..200, prop::option::of(0_u64..200), 0_u32..2, 1_u64..3), 1..4),
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let place = placement(directory.path(), FILE);
+            // Apart from each other.
+            let lives: Vec<Life> = lives.iter().enumerate().map(|(slot, &(began, rows, site, pages))| {
+                (began, rows, site, 3 * slot as u64, pages)
+            }).collect();
+            let placed = all.iter().enumerate().filter(|(row, (page, ..))| {
+                lives.iter().any(|&(began, rows, site, first, pages)| {
+                    let row = *row as u64;
+                    site == 0 && began <= row && rows.is_none_or(|rows| row < began + rows)
+                        && (first..first + pages).contains(page)
+                })
+            }).count() as u64;
+            for policy in ["never", "benefit:every=1,turns=0.05,noise=0,slack=1", "hot:threshold=1ms,period=1us"] {
+                let machine = machine_with(8, policy, place.clone());
+                let workload = workload(directory.path(), &all, &lives);
+                let outcome = run(workload, vec![machine], None, |_| ()).unwrap().remove(0);
+                prop_assert_eq!(outcome.counts.placed_accesses, placed, "{}", policy);
+                if policy == "never" {
+                    prop_assert_eq!(outcome.counts.slow_accesses, all.len() as u64 - placed);
+                }
+                prop_assert!(outcome.counts.slow_accesses <= all.len() as u64 - placed, "{}", policy);
+            }
+        }
     }
 }

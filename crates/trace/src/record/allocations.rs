@@ -7,8 +7,7 @@ use terrace_recorder::record::Said;
 
 use super::decode::saturated;
 use super::symbols::Symbols;
-use super::tools::ALLOCATIONS;
-use crate::allocation::{Allocations, Call, Object, Site};
+use crate::allocation::{Allocations, Object};
 
 /// The objects so far.
 #[derive(Debug, Default)]
@@ -69,23 +68,13 @@ impl Collected {
         let mut symbols = Symbols::default();
         let mut stacks: Vec<(Vec<Frame>, u32)> = self.sites.drain().collect();
         stacks.sort_unstable_by_key(|(_, site)| *site);
-        let call = |frame: &Frame, symbols: &mut Symbols| {
+        let call = |frame: &Frame| {
             let path = frame.module.and_then(|module| pool.module_path(module));
             let module = String::from_utf8_lossy(&path.unwrap_or_default()).into_owned();
-            Call {
-                functions: symbols.functions(&module, frame.offset),
-                module,
-                offset: frame.offset,
-            }
+            (module, frame.offset)
         };
-        let sites = stacks.iter().map(|(frames, _)| {
-            let calls = frames.iter().map(|frame| call(frame, &mut symbols));
-            // The innermost are those of the library that tells.
-            let stack = calls.skip_while(|call| call.module_name() == ALLOCATIONS.name);
-            Site {
-                stack: stack.collect(),
-            }
-        });
+        let sites = stacks.iter();
+        let sites = sites.map(|(frames, _)| symbols.site(frames.iter().map(call)));
         Allocations {
             sites: sites.collect(),
             objects: self.objects,

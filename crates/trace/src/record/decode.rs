@@ -7,8 +7,10 @@ use terrace_recorder::record::{Record, Said};
 use crate::access::{Access, Block};
 use crate::contents::{Change, Changes, Word};
 use crate::discard::Discard;
+use crate::order::{Event, Order};
 
-/// Replaces the accesses of `block` by the first `limit` accesses of `chunk`. Discards may lie behind the last.
+/// Replaces the accesses of `block` by the first `limit` accesses of `chunk`. Discards and orders may lie behind the
+/// last.
 pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     let records = chunk.records();
     // A block that is reused has this length already; every value is overwritten.
@@ -16,6 +18,7 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     let mut instruction = chunk.instruction();
     let mut rows = 0;
     block.discards.clear();
+    block.orders.clear();
     let mut columns = (block.instruction.iter_mut())
         .zip(&mut block.address)
         .zip(&mut block.ip)
@@ -32,6 +35,7 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
             Said::Discard { page, pages } => {
                 block.discards.push(discard(chunk, rows, page, pages));
             }
+            Said::Order(event) => block.orders.push(order(chunk, rows, event)),
             Said::Access {
                 address,
                 kind,
@@ -58,6 +62,7 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     block.resize(rows.min(limit));
     if rows >= limit {
         block.discards.retain(|discard| discard.row < limit as u64);
+        block.orders.retain(|order| order.row < limit as u64);
     }
 }
 
@@ -68,6 +73,16 @@ fn discard(chunk: &Chunk, row: usize, page: u64, pages: u64) -> Discard {
         process: saturated(chunk.process()),
         page,
         pages,
+    }
+}
+
+/// How a chunk's thread is ordered with others before a row.
+fn order(chunk: &Chunk, row: usize, event: Event) -> Order {
+    Order {
+        row: row as u64,
+        process: saturated(chunk.process()),
+        thread: saturated(chunk.thread()),
+        event,
     }
 }
 
@@ -137,6 +152,10 @@ impl Reports {
                     let rows = block.len();
                     block.discards.push(discard(chunk, rows, page, pages));
                 }
+                Said::Order(event) => {
+                    let rows = block.len();
+                    block.orders.push(order(chunk, rows, event));
+                }
                 Said::Reported { version, checksum } => {
                     let words = &self.words;
                     replace_last(
@@ -174,6 +193,7 @@ fn replace_last(changes: &mut Changes, change: Change<'_>) {
 mod tests {
     use super::*;
     use crate::access::Access;
+    use crate::order::Point;
     use proptest::prelude::*;
     use terrace_recorder::level::Level;
     use terrace_recorder::pool::{Owner, Pool, RecordSettings};
@@ -192,6 +212,10 @@ mod tests {
             }),
             1 => (0..1_u64 << 60).prop_map(Record::instruction),
             1 => (0..1_u64 << 36, 1..9_u64).prop_map(|(page, pages)| Record::discard(page, pages)),
+            1 => any::<(bool, u64)>().prop_map(|(acquires, point)| Record::order(match acquires {
+                true => Event::Acquire(Point(point)),
+                false => Event::Release(Point(point)),
+            })),
         ]
     }
 
@@ -231,6 +255,16 @@ mod tests {
                         });
                     }
                 }
+                Said::Order(event) => {
+                    if block.len() < limit {
+                        block.orders.push(Order {
+                            row: block.len() as u64,
+                            process: owner.process as u16,
+                            thread: owner.thread.min(65535) as u16,
+                            event,
+                        });
+                    }
+                }
                 Said::Word { .. }
                 | Said::Reported { .. }
                 | Said::Frame(_)
@@ -241,10 +275,11 @@ mod tests {
         block
     }
 
-    /// The records of a row and its report: whether the row needs a mark and comes after a discard, how many words
+    /// The records of a row and its report: whether the row needs a mark and comes after a discard and an order, how many words
     /// it has, whether the report has an end.
     fn row((marked, words, ended): (bool, u16, bool)) -> Vec<Record> {
-        let mark = marked.then(|| [Record::discard(7, 2), Record::instruction(1 << 30)]);
+        let order = Record::order(Event::Release(Point(9)));
+        let mark = marked.then(|| [Record::discard(7, 2), order, Record::instruction(1 << 30)]);
         let mark = mark.into_iter().flatten();
         let access = Record::access(5 << 12 | 16, Kind::new(8, true), 7, 3);
         let words = (0..words).map(|word| Record::word(5 << 12 | u64::from(8 * word), word.into()));
@@ -274,6 +309,8 @@ mod tests {
                 let before = (parts.len() - part.len()) as u64;
                 let discards = part.discards.iter();
                 parts.discards.extend(discards.map(|one| Discard { row: before + one.row, ..*one }));
+                let orders = part.orders.iter();
+                parts.orders.extend(orders.map(|one| Order { row: before + one.row, ..*one }));
             };
             for (index, record) in records.iter().enumerate() {
                 chunk.push(*record);

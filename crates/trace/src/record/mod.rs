@@ -41,7 +41,8 @@ pub use request::{
     ALLOCATIONS, COMMAND, CONTENTS, FILTER, LEAST_MAPPING, LEVEL, PRIVATE_CACHES, Request, command,
 };
 pub use session::Session;
-pub use tools::Tools;
+pub use symbols::Symbols;
+pub use tools::{ALLOCATIONS as ALLOCATIONS_LIBRARY, Tools};
 
 pub use terrace_recorder::level::Level;
 pub use terrace_recorder::pool::RecordSettings;

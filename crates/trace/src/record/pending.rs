@@ -1,23 +1,37 @@
-//! Discards that wait for a row.
+//! Discards and orders that wait for a row.
 
 use crate::access::Block;
 use crate::discard::{ALL, Discard};
+use crate::order::Order;
 
-/// Discards that came behind the last row of a chunk, each with its thread.
+/// What came behind the last row of a chunk.
 #[derive(Debug, Default)]
-pub(super) struct Pending(Vec<(u32, Discard)>);
+pub(super) struct Pending {
+    /// Discards, each with its thread.
+    discards: Vec<(u32, Discard)>,
+    orders: Vec<Order>,
+}
 
 impl Pending {
     /// Puts before the first row of `block`, which this thread made, what waits for a row of the thread or for any
-    /// row, and takes out what is behind its last row.
+    /// row, and takes out what is behind its last row. Orders name their thread, so any row may follow.
     pub(super) fn place(&mut self, thread: u32, block: &mut Block) {
         let late = block.take_late_discards();
-        if !block.is_empty() && !self.0.is_empty() {
+        let late_orders = block.take_late_orders();
+        if !block.is_empty() {
+            block.orders.splice(0..0, self.orders.drain(..));
+        }
+        self.orders.extend(late_orders);
+        if !block.is_empty() && !self.discards.is_empty() {
             let due = |(of, discard): &mut (u32, Discard)| *of == thread || is_whole(discard);
-            let due = self.0.extract_if(.., due).map(|(_, discard)| discard);
+            let due = self
+                .discards
+                .extract_if(.., due)
+                .map(|(_, discard)| discard);
             block.discards.splice(0..0, due);
         }
-        self.0.extend(late.into_iter().map(|one| (thread, one)));
+        self.discards
+            .extend(late.into_iter().map(|one| (thread, one)));
     }
 }
 
@@ -30,6 +44,7 @@ fn is_whole(discard: &Discard) -> bool {
 mod tests {
     use super::*;
     use crate::access::Access;
+    use crate::order::{Event, Point};
 
     fn block(rows: usize, discards: &[(u64, u64, u64)]) -> Block {
         let mut block = Block::default();
@@ -67,6 +82,28 @@ mod tests {
             placed(&mut pending, 1, block(3, &[(0, 8, 1)])),
             [(0, 6), (0, 7), (0, 8)]
         );
+    }
+
+    /// An order keeps its place among the rows that were recorded, whatever thread makes the next.
+    #[test]
+    fn an_order_comes_before_the_next_row_of_any_thread() {
+        let order = |row, point| Order {
+            row,
+            process: 0,
+            thread: 1,
+            event: Event::Release(Point(point)),
+        };
+        let mut pending = Pending::default();
+        let mut placed = |rows, orders: &[Order]| {
+            let mut block = block(rows, &[]);
+            block.orders = orders.to_vec();
+            pending.place(1, &mut block);
+            block.orders
+        };
+        assert_eq!(placed(2, &[order(1, 1), order(2, 2)]), [order(1, 1)]);
+        assert_eq!(placed(0, &[order(0, 3)]), []);
+        let all = [order(0, 2), order(0, 3), order(0, 4)];
+        assert_eq!(placed(1, &all[2..]), all);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What the files of a program say of addresses in them: functions, source files and lines.
+//! What the files of a program say of addresses in them: functions, source files and lines, and so which site a stack
+//! of return addresses is.
 
 use std::path::Path;
 
@@ -6,13 +7,14 @@ use addr2line::Loader;
 use object::{Object, ObjectSegment, ReadCache};
 use rustc_hash::FxHashMap;
 use terrace_base::unpanicked;
+use terrace_recorder::allocation::{mappings, place};
 use terrace_recorder::page::BYTES;
 
-use crate::allocation::Function;
+use crate::allocation::{Call, Function, Site};
 
 /// The files that were looked into, by path.
 #[derive(Default)]
-pub(super) struct Symbols(FxHashMap<String, Option<File>>);
+pub struct Symbols(FxHashMap<String, Option<File>>);
 
 /// A program or library.
 struct File {
@@ -34,10 +36,40 @@ impl File {
     }
 }
 
+/// The beginning of the names of libraries that this project loads into programs.
+const OURS: &str = "libterrace_";
+
 impl Symbols {
+    /// Returns the site of a stack, the innermost call first: for each its file and its distance from the lowest
+    /// mapping of the file. Calls in libraries of ours are the innermost, and left out.
+    pub fn site(&mut self, stack: impl Iterator<Item = (String, u64)>) -> Site {
+        let calls = stack.map(|(module, offset)| Call {
+            functions: self.functions(&module, offset),
+            module,
+            offset,
+        });
+        let own = calls.skip_while(|call| call.module_name().starts_with(OURS));
+        Site {
+            stack: own.collect(),
+        }
+    }
+
+    /// Returns the site of return addresses in a running process, whose mappings are `maps` (proc(5)).
+    pub fn site_in(&mut self, maps: &str, addresses: &[u64]) -> Site {
+        let mappings = mappings(maps);
+        self.site(
+            addresses
+                .iter()
+                .map(|address| match place(&mappings, *address) {
+                    Some((path, offset)) => (path.to_string_lossy().into_owned(), offset),
+                    None => (String::new(), *address),
+                }),
+        )
+    }
+
     /// Returns the functions at a return address, the innermost first; none where the file cannot be read or has no
     /// symbols. `offset` counts from the lowest mapping of the file.
-    pub(super) fn functions(&mut self, module: &str, offset: u64) -> Vec<Function> {
+    fn functions(&mut self, module: &str, offset: u64) -> Vec<Function> {
         let Some(File { loader, lowest }) = self.file(module) else {
             return Vec::new();
         };

@@ -14,8 +14,8 @@ const PLUGIN: Companion = Companion {
     variable: "TERRACE_RECORDER",
 };
 
-/// The library of `terrace-allocations`, loaded into programs whose allocations are recorded.
-pub(super) const ALLOCATIONS: Companion = Companion {
+/// The library of `terrace-allocations`, loaded into programs whose allocations are recorded or placed.
+pub const ALLOCATIONS: Companion = Companion {
     kind: "library",
     name: "libterrace_allocations.so",
     variable: "TERRACE_ALLOCATIONS",

@@ -11,35 +11,51 @@ use super::super::store::Flags;
 use super::super::threads::Way;
 use super::Simulation;
 use super::fault::Part;
-use crate::workload::Reference;
+use crate::workload::{Reference, Target};
 
 impl Simulation {
     /// Lets a thread access a line of a page. It goes on running: an access to slow memory takes longer, and that is
     /// all.
-    pub(super) fn access(&mut self, index: usize, touch: Reference, line: u8) {
+    pub(super) fn access(&mut self, index: usize, touch: Reference, target: Target) {
         let (page, write) = (touch.page(), touch.write());
         self.count_access(index, write);
         let next_scan = self.lines.as_ref().map(|lines| lines.next_scan);
         if next_scan.is_some_and(|next| self.threads[index].now() >= next) {
             self.scan(index);
         }
+        let placed = self
+            .lines
+            .as_ref()
+            .is_some_and(|lines| lines.is_placed(target.site));
         if !self.store.flags(page).any(Flags::KNOWN) {
             self.come(index, page);
+        }
+        if placed {
+            self.counts.placed_accesses += 1;
+            return;
+        }
+        if self.store.flags(page).any(Flags::PLACED) {
+            self.admit(page);
         }
         if self.store.flags(page).any(Flags::HINT) {
             self.take_hint(index, page);
         }
-        self.serve(index, page, write, line);
+        self.serve(index, page, write, target.line);
         self.show(index, page);
     }
 
-    /// Brings in a new page, on the side that the policy says.
+    /// Brings in a new page.
     fn come(&mut self, index: usize, page: PageId) {
         self.counts.first_touches += 1;
-        self.store.set(page, Flags::KNOWN);
+        self.store.set(page, Flags::KNOWN.and(Flags::PLACED));
         for part in [Part::Trap, Part::Copy, Part::Map] {
             self.spend(index, part, Way::New);
         }
+    }
+
+    /// Puts a page on the side that the policy says.
+    fn admit(&mut self, page: PageId) {
+        self.store.clear(page, Flags::PLACED);
         let Some(lines) = &mut self.lines else { return };
         match lines.came(page) {
             true => self.store.set(page, Flags::FAST),
@@ -193,6 +209,6 @@ impl Simulation {
         let threads = self.settings.threads;
         let threads = threads.unwrap_or(most.max().unwrap_or(1) as u32);
         let costs = costs(&self.settings, lines.slower, threads);
-        lines.policy.set_costs(costs);
+        lines.set_costs(costs);
     }
 }

@@ -20,8 +20,13 @@ impl Simulation {
         self.counts.discards += 1;
         if let Some(lines) = &mut self.lines {
             lines.gone(page);
-            self.store
-                .clear(page, Flags::FAST.and(Flags::HINT).and(Flags::ACCESSED));
+            self.store.clear(
+                page,
+                Flags::FAST
+                    .and(Flags::HINT)
+                    .and(Flags::ACCESSED)
+                    .and(Flags::PLACED),
+            );
         }
         if flags.any(Flags::AHEAD) {
             self.waste(page, pages);

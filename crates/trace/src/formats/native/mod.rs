@@ -32,6 +32,9 @@
 //! order of rows, which count from 0 for the whole trace; `terrace.discards.xxh3` is the checksum of this text.
 //! A trace without the keys does not say what was given back.
 //!
+//! So is [what orders threads](crate::order): `terrace.orders` is such a table with the header
+//! `row,process,thread,acquires,point`, and `terrace.orders.xxh3` its checksum.
+//!
 //! So are [allocations](crate::allocation): `terrace.allocations` is such a table with the header
 //! `began,ended,process,site,address,bytes`, in the order of the first, rows as above, `ended` empty where the object
 //! was never freed, `site` a place in `terrace.sites`. That is a JSON array of objects
@@ -56,6 +59,7 @@ mod discards;
 mod encoding;
 mod layout;
 mod lists;
+mod orders;
 mod reader;
 mod writer;
 

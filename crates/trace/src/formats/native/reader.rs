@@ -17,9 +17,11 @@ use super::layout::{
     COLUMNS, CONTENTS, INDEX, NAME, VALUE, VERSION, VERSION_KEY, VERSION_WITH_CONTENTS,
 };
 use super::lists::Lists;
+use super::orders;
 use crate::access::{Block, Columns};
 use crate::allocation::Allocations;
 use crate::discard::Discard;
+use crate::order::Order;
 use crate::source::{Meta, Source, made};
 
 /// Accesses in a block: few enough that their columns stay in a core's second-level
@@ -30,10 +32,12 @@ const BLOCK: usize = 1 << 14;
 const MAGIC_BYTES: u64 = 4;
 
 /// Keys of our own about the layout, and of what is not metadata.
-const OWN_KEYS: [&str; 6] = [
+const OWN_KEYS: [&str; 8] = [
     VERSION_KEY,
     discards::KEY,
     discards::CHECKSUM_KEY,
+    orders::KEY,
+    orders::CHECKSUM_KEY,
     allocations::OBJECTS_KEY,
     allocations::SITES_KEY,
     allocations::CHECKSUM_KEY,
@@ -48,6 +52,8 @@ struct Reader {
     parquet: ParquetMetaData,
     /// What was given back before rows that were not read yet, in their order.
     discards: std::iter::Peekable<std::vec::IntoIter<Discard>>,
+    /// How threads are ordered before such rows.
+    orders: std::iter::Peekable<std::vec::IntoIter<Order>>,
     /// Rows that were read.
     rows_read: u64,
     /// Whether our own writer wrote the file.
@@ -83,12 +89,14 @@ pub(super) fn open(path: &Path, wanted: Columns) -> Result<Box<dyn Source>> {
     let allocations = allocations_of(path, &parquet)?;
     let meta = meta(&parquet, allocations);
     let discards = discards_of(path, &parquet)?;
+    let orders = orders_of(path, &parquet)?;
     let mut reader = Reader {
         path: path.to_owned(),
         file,
         own: is_own(&parquet),
         parquet,
         discards: discards.into_iter().peekable(),
+        orders: orders.into_iter().peekable(),
         rows_read: 0,
         wanted: Columns {
             contents: wanted.contents && meta.has_contents,
@@ -120,6 +128,11 @@ impl Reader {
         while let Some(discard) = self.discards.next_if(|discard| discard.row < end) {
             let row = discard.row - first;
             block.discards.push(Discard { row, ..discard });
+        }
+        block.orders.clear();
+        while let Some(order) = self.orders.next_if(|order| order.row < end) {
+            let row = order.row - first;
+            block.orders.push(Order { row, ..order });
         }
         Ok(())
     }
@@ -331,16 +344,35 @@ fn value(parquet: &ParquetMetaData, wanted: &str) -> Option<String> {
 
 /// Returns what the file says was given back.
 fn discards_of(path: &Path, parquet: &ParquetMetaData) -> Result<Vec<Discard>> {
-    let (text, sum) = (
-        value(parquet, discards::KEY),
-        value(parquet, discards::CHECKSUM_KEY),
-    );
+    let keys = [discards::KEY, discards::CHECKSUM_KEY];
+    list_of(path, parquet, keys, discards::parse)
+}
+
+/// Returns what the file says orders threads.
+fn orders_of(path: &Path, parquet: &ParquetMetaData) -> Result<Vec<Order>> {
+    list_of(
+        path,
+        parquet,
+        [orders::KEY, orders::CHECKSUM_KEY],
+        orders::parse,
+    )
+}
+
+/// Returns what `parse` makes of the text and the checksum under these keys, of a trace of so many rows; nothing
+/// where the file has none.
+fn list_of<T>(
+    path: &Path,
+    parquet: &ParquetMetaData,
+    [key, checksum_key]: [&str; 2],
+    parse: fn(&str, &str, u64) -> Option<Vec<T>>,
+) -> Result<Vec<T>> {
+    let (text, sum) = (value(parquet, key), value(parquet, checksum_key));
     if text.is_none() && sum.is_none() {
         return Ok(Vec::new());
     }
     let rows = u64::try_from(parquet.file_metadata().num_rows()).unwrap_or(0);
-    let all = discards::parse(&text.unwrap_or_default(), &sum.unwrap_or_default(), rows);
-    all.ok_or_else(|| not_as_written(path, discards::KEY))
+    let all = parse(&text.unwrap_or_default(), &sum.unwrap_or_default(), rows);
+    all.ok_or_else(|| not_as_written(path, key))
 }
 
 /// Returns what the file says was allocated, if it says.

@@ -17,6 +17,7 @@ use super::allocations;
 use super::chunk::{Chunk, Packer};
 use super::discards;
 use super::layout::{COLUMNS, VERSION, VERSION_KEY, VERSION_WITH_CONTENTS, schema};
+use super::orders;
 use crate::access::Block;
 use crate::allocation::Allocations;
 use crate::source::Sink;
@@ -39,6 +40,7 @@ pub(super) struct Writer {
     /// Accesses that were written to the file before them.
     before: u64,
     discards: discards::Writer,
+    orders: orders::Writer,
 }
 
 /// The file, whose columns are known with the first accesses: a trace of accesses that have changes has contents.
@@ -63,6 +65,7 @@ impl Writer {
             rows: Block::default(),
             before: 0,
             discards: discards::Writer::default(),
+            orders: orders::Writer::default(),
         })
     }
 
@@ -172,6 +175,9 @@ impl Sink for Writer {
         for discard in &block.discards {
             self.discards.push(first + discard.row, discard);
         }
+        for order in &block.orders {
+            self.orders.push(first + order.row, order);
+        }
         let mut begin = 0;
         while begin < block.len() {
             let end = block.len().min(begin + ROW_GROUP - self.rows.len());
@@ -223,11 +229,9 @@ impl Sink for Writer {
         if !self.rows.is_empty() {
             self.end_group()?;
         }
-        for (key, value) in std::mem::take(&mut self.discards)
-            .metadata()
-            .into_iter()
-            .flatten()
-        {
+        let discards = std::mem::take(&mut self.discards).metadata();
+        let orders = std::mem::take(&mut self.orders).metadata();
+        for (key, value) in discards.into_iter().chain(orders).flatten() {
             self.note(key, &value);
         }
         let Stage::Begun { file, .. } = &mut self.file else {

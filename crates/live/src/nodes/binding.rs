@@ -1,0 +1,155 @@
+//! The kernel's interface to nodes: where memory comes from, where pages lie, and moving them.
+//!
+//! set_mempolicy(2), mbind(2), move_pages(2).
+
+use std::io;
+
+use terrace_base::{Context, Result};
+use terrace_policy::{PAGE_BYTES, Space};
+
+use crate::memory::Mapping;
+
+/// Memory comes from these nodes alone (linux/mempolicy.h).
+const MPOL_BIND: libc::c_int = 2;
+/// The kernel makes hint faults all the same (Linux 5.12); it moves pages among the bound nodes alone, here one.
+const MPOL_F_NUMA_BALANCING: libc::c_int = 1 << 13;
+/// Pages that several processes map are moved as well.
+const MPOL_MF_MOVE_ALL: libc::c_int = 1 << 2;
+
+/// Nodes that a set of them can name.
+const MOST_NODES: usize = 1024;
+
+/// A set with one node.
+#[derive(Clone, Copy)]
+struct Mask([u64; MOST_NODES / 64]);
+
+impl Mask {
+    fn of(node: u32) -> Self {
+        let mut words = [0; MOST_NODES / 64];
+        words[node as usize / 64 % words.len()] |= 1 << (node % 64);
+        Self(words)
+    }
+}
+
+/// Has memory of the calling thread, and of its children and the programs that they become, come from `node` alone.
+/// Allocates nothing, so that it may be called between fork and exec.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn bind(node: u32) -> io::Result<()> {
+    let mask = Mask::of(node);
+    let mode = MPOL_BIND | MPOL_F_NUMA_BALANCING;
+    // SAFETY: the mask lives through the call and has as many bits as it is said to have; the kernel counts one less.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_set_mempolicy,
+            mode,
+            mask.0.as_ptr(),
+            MOST_NODES + 1,
+        )
+    };
+    succeeded(done)
+}
+
+/// Checks that memory can be bound to a node, on a thread that ends.
+///
+/// # Errors
+/// A failure if it cannot.
+pub(crate) fn check(node: u32) -> Result<()> {
+    let tried = std::thread::spawn(move || bind(node)).join();
+    let bound = tried.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+    bound.or_fail(|| {
+        format!(
+            "cannot bind memory to node {node} (this needs Linux 5.12 with CONFIG_NUMA_BALANCING)"
+        )
+    })
+}
+
+/// Has the memory of a mapping come from `node` alone.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn bind_mapping(mapping: &Mapping, node: u32) -> io::Result<()> {
+    let mask = Mask::of(node);
+    let start = mapping.start().as_ptr();
+    // SAFETY: concerns a mapping of ours, and changes where its pages come from, not what they hold.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            start,
+            mapping.bytes(),
+            MPOL_BIND,
+            mask.0.as_ptr(),
+            MOST_NODES + 1,
+            0,
+        )
+    };
+    succeeded(done)
+}
+
+/// Moves pages of a process to `node`, or only looks where they lie if that is `None`. Writes for each page the node
+/// where it lies then, or a negative error number.
+///
+/// # Errors
+/// The kernel's if no page was looked at, as `ESRCH` if the process has ended.
+pub(crate) fn move_pages(
+    space: Space,
+    pages: &[u64],
+    node: Option<u32>,
+    status: &mut Vec<i32>,
+) -> io::Result<()> {
+    let addresses: Vec<u64> = pages.iter().map(|page| page * PAGE_BYTES).collect();
+    let nodes = node.map(|node| vec![node as i32; pages.len()]);
+    let nodes = nodes
+        .as_ref()
+        .map_or(std::ptr::null(), |nodes| nodes.as_ptr());
+    status.clear();
+    // Pages of which the kernel says nothing, as it stopped before, are not moved.
+    status.resize(pages.len(), -libc::EAGAIN);
+    // SAFETY: the three arrays have as many entries as the kernel is told, and live through the call; addresses are
+    // those of another process, which nothing here follows.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            space.0,
+            pages.len(),
+            addresses.as_ptr(),
+            nodes,
+            status.as_mut_ptr(),
+            MPOL_MF_MOVE_ALL,
+        )
+    };
+    // A positive number is that of the pages that were not moved.
+    succeeded(done.min(0))
+}
+
+fn succeeded(done: libc::c_long) -> io::Result<()> {
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terrace_policy::Page;
+
+    #[test]
+    fn own_pages_are_found_on_a_node() {
+        let here = vec![1_u8; 1 << 16];
+        let page = Page::of(here.as_ptr() as u64 + (1 << 15)).0;
+        let mut status = Vec::new();
+        let own = Space(std::process::id());
+        match move_pages(own, &[page, 1], None, &mut status) {
+            Ok(()) => {
+                assert!(status[0] >= 0, "{status:?}");
+                assert!(status[1] < 0, "no page is at the bottom: {status:?}");
+            }
+            // A kernel without nodes.
+            Err(e) => assert_eq!(e.raw_os_error(), Some(libc::ENOSYS)),
+        }
+        let nobody = move_pages(Space(u32::MAX >> 1), &[1], None, &mut status);
+        assert!(nobody.is_err());
+    }
+}

@@ -1,0 +1,482 @@
+//! The thread that has a policy decide on which node the pages of a program lie, and moves them.
+//!
+//! It drains the hint faults, looks at the page tables for pages that came and went, asks the policy, and moves in
+//! batches. Looks are as rare as they are long, so that they take a tenth of a processor at most.
+//!
+//! A page counts once it is mapped by one process alone: what a child has in common with its parent stays where it
+//! lies until one of them writes or ends. Shared memory and pages of files are left alone; they are on the slow node.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use rustix::time::{ClockId, clock_gettime};
+use terrace_base::{Bytes, Result, lock};
+use terrace_policy::migration::{Migration, Move, Plan, Side};
+use terrace_policy::replacement::PageId;
+use terrace_policy::{Location, Page, Space};
+
+use super::Nodes;
+use super::binding::move_pages;
+use super::figures::Figures;
+use super::numbers::Numbers;
+use super::timeline::{Moment, Timeline};
+use crate::budget::NodeCounter;
+use crate::cgroup::processes_in;
+use crate::clock;
+use crate::faults::FaultStream;
+use crate::pagemap::{is_own_alone, private, read_entries};
+use crate::worker::Worker;
+
+/// Pause between two steps.
+const STEP: Duration = Duration::from_millis(5);
+/// How many times as long as a look its rest is, and the least rest.
+const REST: u32 = 9;
+const LEAST_REST: Duration = Duration::from_millis(10);
+/// Page-table entries that are read at once.
+const SLICE: usize = 512;
+/// Pages that are moved at once: programs wait for those that they touch meanwhile.
+const BATCH: usize = 256;
+/// Known pages of which a look finds out where they lie.
+const CHECKED: usize = 1024;
+/// Lines of a page. A hint fault shows that a page was used since the last scan, not how often: each of its lines once
+/// is what is assumed where a policy counts accesses.
+const LINES: u32 = 64;
+
+/// The running thread.
+pub(crate) struct Migrator {
+    figures: Arc<Mutex<Figures>>,
+    worker: Worker,
+}
+
+impl Migrator {
+    /// Starts to move the pages of the processes in `group`, at most `dram` of them on the fast node; `faults` are their
+    /// minor faults, if the policy looks at accesses.
+    ///
+    /// # Errors
+    /// A failure if no thread can be started.
+    pub fn start(
+        nodes: Nodes,
+        policy: Box<dyn Migration>,
+        faults: Option<FaultStream>,
+        group: PathBuf,
+        counter: NodeCounter,
+        dram: Bytes,
+    ) -> Result<Self> {
+        let figures = Figures {
+            fast: nodes.fast,
+            slow: nodes.slow,
+            slower_ps: nodes.costs.line_ps,
+            ..Figures::default()
+        };
+        let told = Arc::new(Mutex::new(figures));
+        let figures = Arc::clone(&told);
+        let worker = Worker::start("terrace-nodes", move |stop| {
+            let began = clock::now();
+            let mut driver = Driver {
+                stop,
+                policy,
+                faults,
+                group,
+                counter,
+                nodes,
+                capacity: dram.pages(),
+                began,
+                plan: Plan::default(),
+                numbers: Numbers::default(),
+                sides: Vec::new(),
+                fast: 0,
+                accessed: BTreeSet::new(),
+                marked: FxHashMap::default(),
+                credit: 0,
+                next_look: Duration::ZERO,
+                hand: 0,
+                timeline: Timeline::default(),
+                figures,
+            };
+            while !stop.load(Ordering::Relaxed) {
+                driver.step();
+                thread::park_timeout(STEP);
+            }
+            driver.finish();
+        })?;
+        Ok(Self {
+            figures: told,
+            worker,
+        })
+    }
+
+    /// Ends the thread, and returns what it did.
+    pub fn finish(self) -> Figures {
+        drop(self.worker);
+        std::mem::take(&mut *lock(&self.figures))
+    }
+}
+
+struct Driver<'a> {
+    stop: &'a AtomicBool,
+    policy: Box<dyn Migration>,
+    faults: Option<FaultStream>,
+    group: PathBuf,
+    counter: NodeCounter,
+    nodes: Nodes,
+    /// Pages that the fast node may hold.
+    capacity: u64,
+    /// The time of the start, by [`clock::now`].
+    began: Duration,
+    plan: Plan,
+    numbers: Numbers,
+    /// Where each page lies.
+    sides: Vec<Side>,
+    /// Pages on the fast node.
+    fast: u64,
+    /// Pages that were accessed since the last scan.
+    accessed: BTreeSet<PageId>,
+    /// When the policy named pages whose next access it wants to know of.
+    marked: FxHashMap<PageId, Duration>,
+    /// Accesses that were seen, and are less than one in which the policy looks at.
+    credit: u32,
+    next_look: Duration,
+    /// The number from which on the next look finds out where pages lie.
+    hand: usize,
+    timeline: Timeline,
+    figures: Arc<Mutex<Figures>>,
+}
+
+impl Driver<'_> {
+    /// Time since the start.
+    fn now(&self) -> Duration {
+        clock::now().saturating_sub(self.began)
+    }
+
+    fn stops(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn step(&mut self) {
+        self.watch();
+        if self.now() >= self.next_look {
+            let began = Instant::now();
+            self.look();
+            self.next_look = self.now() + (began.elapsed() * REST).max(LEAST_REST);
+        }
+        self.consult();
+        self.carry_out();
+        self.keep_within();
+        if self.timeline.is_due(self.now()) {
+            self.note();
+        }
+    }
+
+    /// Hands the accesses that were seen to the policy.
+    fn watch(&mut self) {
+        let Some(mut faults) = self.faults.take() else {
+            return;
+        };
+        let mut seen = Vec::new();
+        faults.drain(|time, fault| seen.push((time.saturating_sub(self.began), fault.at)));
+        let known: Vec<_> = seen
+            .into_iter()
+            .filter_map(|(time, at)| Some((time, self.numbers.of(at)?)))
+            .collect();
+        for (time, page) in &known {
+            self.saw(*page, *time);
+        }
+        let mut figures = lock(&self.figures);
+        figures.seen += known.len() as u64;
+        figures.unseen = faults.lost();
+        drop(figures);
+        self.faults = Some(faults);
+    }
+
+    fn saw(&mut self, page: PageId, time: Duration) {
+        let now = self.now();
+        self.accessed.insert(page);
+        if let Some(marked) = self.marked.remove(&page) {
+            let waited = time.saturating_sub(marked);
+            self.policy.hinted(page, waited, now, &mut self.plan);
+        }
+        if let Some(every) = self.policy.every() {
+            self.credit += LINES;
+            while self.credit >= every.get() {
+                self.credit -= every.get();
+                self.policy.sampled(page, now, &mut self.plan);
+            }
+        }
+    }
+
+    /// Looks which pages came and which are gone, and where some of the others lie.
+    fn look(&mut self) {
+        let running: Vec<Space> = processes_in(&self.group).into_iter().map(Space).collect();
+        for space in &running {
+            if self.stops() {
+                return;
+            }
+            self.look_at(*space);
+        }
+        for space in self.numbers.spaces() {
+            if !running.contains(&space) {
+                self.all_gone(space);
+            }
+        }
+        self.check();
+        let mut figures = lock(&self.figures);
+        figures.looks += 1;
+        figures.known = self.numbers.len() as u64;
+    }
+
+    fn look_at(&mut self, space: Space) {
+        let Ok(tables) = File::open(format!("/proc/{}/pagemap", space.0)) else {
+            return self.all_gone(space);
+        };
+        let mut there = BTreeSet::new();
+        let mut new = Vec::new();
+        for range in private(space) {
+            for page in own_pages(&tables, range) {
+                match self.numbers.of(Location::new(space, page)) {
+                    Some(number) => _ = there.insert(number),
+                    None => new.push(page),
+                }
+            }
+        }
+        let known: Vec<PageId> = self.numbers.in_space(space).collect();
+        for page in known.into_iter().filter(|page| !there.contains(page)) {
+            self.gone(page);
+        }
+        for pages in new.chunks(BATCH) {
+            self.came(space, pages);
+        }
+    }
+
+    /// Tells the policy of new pages of a process, and has those move that lie on the other node.
+    fn came(&mut self, space: Space, pages: &[Page]) {
+        let addresses: Vec<u64> = pages.iter().map(|page| page.0).collect();
+        let mut status = Vec::new();
+        if move_pages(space, &addresses, None, &mut status).is_err() {
+            return;
+        }
+        for (page, node) in pages.iter().zip(status) {
+            let Some(lies) = self.side_of(node) else {
+                continue;
+            };
+            let number = self.numbers.add(Location::new(space, *page));
+            self.sides.resize(self.numbers.end(), Side::Slow);
+            self.sides[number.index()] = lies;
+            self.fast += u64::from(lies == Side::Fast);
+            let to = self.policy.came(number);
+            if to != lies {
+                self.plan.moves.push(Move { page: number, to });
+            }
+        }
+    }
+
+    /// Returns the side of a node; `None` of another node, or an error.
+    fn side_of(&self, node: i32) -> Option<Side> {
+        match u32::try_from(node) {
+            Ok(node) if node == self.nodes.fast => Some(Side::Fast),
+            Ok(node) if node == self.nodes.slow => Some(Side::Slow),
+            _ => None,
+        }
+    }
+
+    fn gone(&mut self, page: PageId) {
+        self.policy.gone(page);
+        self.numbers.remove(page);
+        self.accessed.remove(&page);
+        self.marked.remove(&page);
+        self.lies(page, Side::Slow);
+    }
+
+    fn all_gone(&mut self, space: Space) {
+        let pages: Vec<PageId> = self.numbers.in_space(space).collect();
+        pages.into_iter().for_each(|page| self.gone(page));
+    }
+
+    /// Notes where a page lies now.
+    fn lies(&mut self, page: PageId, side: Side) {
+        let before = std::mem::replace(&mut self.sides[page.index()], side);
+        self.fast += u64::from(side == Side::Fast);
+        self.fast -= u64::from(before == Side::Fast);
+    }
+
+    /// Finds out where some known pages lie: one that was written since a fork has come anew to the slow node.
+    fn check(&mut self) {
+        let end = self.numbers.end();
+        let numbers = (0..end.min(CHECKED)).map(|step| PageId(((self.hand + step) % end) as u32));
+        let pages: Vec<PageId> = numbers.collect();
+        self.hand = (self.hand + pages.len()) % end.max(1);
+        for (page, node) in self.relocate(&pages, None) {
+            if let Some(side) = self
+                .side_of(node)
+                .filter(|side| self.sides[page.index()] != *side)
+            {
+                self.lies(page, side);
+                self.policy.stays(page, side);
+            }
+        }
+    }
+
+    /// Shows the policy what was accessed, if that is due.
+    fn consult(&mut self) {
+        let now = self.now();
+        if self.policy.next_scan().is_some_and(|due| now >= due) {
+            let accessed: Vec<PageId> = std::mem::take(&mut self.accessed).into_iter().collect();
+            self.policy.scanned(&accessed, now, &mut self.plan);
+        }
+        for page in self.plan.hints.drain(..) {
+            self.marked.insert(page, now);
+        }
+    }
+
+    /// Moves pages as the policy has asked: first those that make room.
+    fn carry_out(&mut self) {
+        let mut targets = BTreeMap::new();
+        for it in self.plan.moves.drain(..) {
+            targets.insert(it.page, it.to);
+        }
+        targets.retain(|page, to| {
+            self.numbers.location(*page).is_some() && self.sides[page.index()] != *to
+        });
+        if targets.is_empty() {
+            return;
+        }
+        let to = |side| {
+            let pages = targets.iter().filter(move |(_, to)| **to == side);
+            pages.map(|(page, _)| *page).collect::<Vec<_>>()
+        };
+        self.go(&to(Side::Slow), Side::Slow);
+        let promotions = to(Side::Fast);
+        for pages in promotions.chunks(BATCH) {
+            // What children have in common with their parents is on the fast node without being counted here.
+            let room = self
+                .capacity
+                .saturating_sub(self.fast.max(self.on_fast().pages()));
+            let fits = pages.len().min(room as usize);
+            self.go(&pages[..fits], Side::Fast);
+            pages[fits..]
+                .iter()
+                .for_each(|page| self.policy.stays(*page, Side::Slow));
+        }
+    }
+
+    /// Moves pages to a side, and tells the policy of those that stay.
+    fn go(&mut self, pages: &[PageId], to: Side) {
+        let mut moved = 0;
+        for (page, node) in self.relocate(pages, Some(to)) {
+            if self.side_of(node) == Some(to) {
+                self.lies(page, to);
+                moved += 1;
+                continue;
+            }
+            self.policy.stays(page, self.sides[page.index()]);
+            lock(&self.figures).fail(-node.min(0), 1);
+        }
+        let mut figures = lock(&self.figures);
+        match to {
+            Side::Fast => figures.promoted += moved,
+            Side::Slow => figures.demoted += moved,
+        }
+    }
+
+    /// Moves pages to a side, or looks where they lie; returns the node of each, or a negative error.
+    fn relocate(&self, pages: &[PageId], to: Option<Side>) -> Vec<(PageId, i32)> {
+        let node = to.map(|side| match side {
+            Side::Fast => self.nodes.fast,
+            Side::Slow => self.nodes.slow,
+        });
+        let mut by_space: BTreeMap<u32, Vec<(PageId, u64)>> = BTreeMap::new();
+        for page in pages {
+            if let Some(at) = self.numbers.location(*page) {
+                by_space
+                    .entry(at.space.0)
+                    .or_default()
+                    .push((*page, at.page.0));
+            }
+        }
+        let mut found = Vec::new();
+        let mut status = Vec::new();
+        for (space, pages) in by_space {
+            for batch in pages.chunks(BATCH) {
+                if self.stops() {
+                    return found;
+                }
+                let addresses: Vec<u64> = batch.iter().map(|(_, address)| *address).collect();
+                if let Err(error) = move_pages(Space(space), &addresses, node, &mut status) {
+                    status.fill(-error.raw_os_error().unwrap_or(libc::EIO));
+                }
+                let numbers = batch.iter().map(|(page, _)| *page);
+                found.extend(numbers.zip(status.iter().copied()));
+            }
+        }
+        found
+    }
+
+    /// Returns what the program has on the fast node by the kernel's count.
+    fn on_fast(&self) -> Bytes {
+        self.counter.on(self.nodes.fast)
+    }
+
+    /// Moves pages away that are too many on the fast node, as of a program that binds its memory by itself.
+    fn keep_within(&mut self) {
+        let beyond = self.fast.saturating_sub(self.capacity) as usize;
+        if beyond == 0 {
+            return;
+        }
+        let known = (0..self.numbers.end() as u32).map(PageId);
+        let fast = known.filter(|page| {
+            self.numbers.location(*page).is_some() && self.sides[page.index()] == Side::Fast
+        });
+        let mut fast: Vec<PageId> = fast.collect();
+        fast.sort_by_key(|page| self.accessed.contains(page));
+        fast.truncate(beyond);
+        self.go(&fast, Side::Slow);
+        for page in fast {
+            self.policy.stays(page, self.sides[page.index()]);
+        }
+    }
+
+    /// Notes how much lies on each node.
+    fn note(&mut self) {
+        let moment = Moment {
+            elapsed: self.now(),
+            fast: self.on_fast(),
+            slow: self.counter.on(self.nodes.slow),
+        };
+        self.timeline.keep(moment);
+        let mut figures = lock(&self.figures);
+        figures.peak_fast = figures.peak_fast.max(moment.fast);
+    }
+
+    fn finish(self) {
+        let mut figures = lock(&self.figures);
+        figures.timeline = self.timeline.moments().to_vec();
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        figures.cpu = Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
+    }
+}
+
+/// Returns the pages of a range that are in memory and mapped by this process alone.
+fn own_pages(tables: &File, range: Range<u64>) -> Vec<Page> {
+    let mut pages = Vec::new();
+    let mut entries = [0; SLICE];
+    let mut first = range.start;
+    while first < range.end {
+        let count = SLICE.min((range.end - first) as usize);
+        let Some(read) = read_entries(tables, first, &mut entries[..count]) else {
+            break;
+        };
+        let own = entries[..read]
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| is_own_alone(**entry));
+        pages.extend(own.map(|(index, _)| Page(first + index as u64)));
+        first += read as u64;
+    }
+    pages
+}

@@ -1,0 +1,91 @@
+//! The objects in fast memory.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The most objects in fast memory at a time.
+const MOST: usize = 4096;
+
+/// An object; its address is 0 where there is none.
+struct Object {
+    address: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+static OBJECTS: [Object; MOST] = [const {
+    Object {
+        address: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
+    }
+}; MOST];
+
+/// The places that were ever used.
+static USED: AtomicUsize = AtomicUsize::new(0);
+/// The bytes of the objects, and the most that they may be.
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static ALLOWED: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets the most bytes that objects may have.
+pub fn allow(bytes: usize) {
+    ALLOWED.store(bytes, Ordering::Relaxed);
+}
+
+/// Adds an object, and returns whether there was room.
+pub fn add(address: usize, bytes: usize) -> bool {
+    let allowed = ALLOWED.load(Ordering::Relaxed);
+    let fits = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= allowed);
+    if TAKEN
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
+        .is_err()
+    {
+        return false;
+    }
+    for (place, object) in OBJECTS.iter().enumerate() {
+        let free = object.address.load(Ordering::Relaxed) == 0;
+        // Another thread looks for this object only once the program has its address.
+        if free
+            && object
+                .address
+                .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
+            object.bytes.store(bytes, Ordering::Relaxed);
+            USED.fetch_max(place + 1, Ordering::Relaxed);
+            return true;
+        }
+    }
+    TAKEN.fetch_sub(bytes, Ordering::Relaxed);
+    false
+}
+
+/// Removes an object, and returns its bytes; none if it is not one of these.
+pub fn remove(address: usize) -> Option<usize> {
+    let used = &OBJECTS[..USED.load(Ordering::Relaxed)];
+    let own = |object: &&Object| object.address.load(Ordering::Relaxed) == address;
+    let object = used.iter().find(own).filter(|_| address != 0)?;
+    let bytes = object.bytes.load(Ordering::Relaxed);
+    object.address.store(0, Ordering::Relaxed);
+    TAKEN.fetch_sub(bytes, Ordering::Relaxed);
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_have_no_more_than_is_allowed() {
+        allow(100);
+        assert!(add(8, 60) && !add(16, 41) && add(24, 40));
+        assert_eq!(
+            (remove(16), remove(8), remove(8), remove(0)),
+            (None, Some(60), None, None)
+        );
+        assert!(!add(32, 61) && add(32, 60));
+        assert_eq!((remove(24), remove(32)), (Some(40), Some(60)));
+        allow(usize::MAX);
+        assert!((1..=MOST).all(|address| add(address, 1)));
+        assert!(!add(MOST + 1, 1), "the table is full");
+        assert_eq!(remove(7), Some(1));
+        assert!(add(MOST + 1, 1));
+    }
+}
