@@ -1,6 +1,7 @@
 """The tables of the README, from results: ours beside the paper's."""
 
 import experiments
+import halves_tables
 import verdict
 from common import mean, table
 from comparison import average_cut, average_gain, average_saving, cut, gain, longer, median_cut, ratio
@@ -37,7 +38,7 @@ def tables(results, paper):
         "insertions": insertion_table(runs, paper),
         "hardware": hardware_table(runs, paper["hardware"]),
         "course": course_table(results["course"]),
-    }
+    } | halves_tables.tables()
 
 
 def program_table(results):

@@ -9,6 +9,7 @@
 //! `tests/llc/slow`.
 
 pub mod ari;
+mod bounds;
 mod cache;
 mod counts;
 pub mod dblk;
@@ -37,6 +38,7 @@ mod tags;
 #[cfg(test)]
 mod testing;
 
+pub use bounds::{Bounds, bounds};
 pub use cache::{Cache, Evicted, Outcome};
 pub use counts::{Counts, Ends};
 pub use duel::Duel;

@@ -1,6 +1,6 @@
 //! Results of a pass.
 
-use terrace_policy::llc::{Counts, Geometry, InForce};
+use terrace_policy::llc::{Bounds, Counts, Geometry, InForce};
 
 use super::frames::Faults;
 use super::memory_side::Found;
@@ -36,6 +36,9 @@ pub struct Outcome {
     pub full_at: Option<u64>,
     /// Lines that were filled at the end.
     pub filled: usize,
+    /// Bounds of misses and write-backs together, of all policies; `None` unless this one knows the future, or where
+    /// lines are flushed.
+    pub bounds: Option<Bounds>,
     /// Results of the memories behind the cache.
     pub memories: Vec<Found>,
 }

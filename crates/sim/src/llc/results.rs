@@ -100,6 +100,11 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         "full_at" None |run| run.outcome.full_at;
         /// lines that the cache held at the end
         "filled_lines" None |run| run.outcome.filled;
+        /// misses and write-backs together that no policy is below, whatever it knows; null unless this policy knows
+        /// the future, or where lines are flushed
+        "least_transfers" None |run| run.outcome.bounds.map(|bounds| bounds.least);
+        /// misses and write-backs together that some policy that knows the future is not above; null likewise
+        "reached_transfers" None |run| run.outcome.bounds.map(|bounds| bounds.reached);
         /// results of the requests of each core; null where there is one core
         "cores" None |run| {
             let several = !run.outcome.by_core.is_empty();

@@ -4,7 +4,7 @@ mod flush;
 
 use std::ops::Range;
 
-use terrace_policy::llc::{self, Cache, Counts, Kind, Request};
+use terrace_policy::llc::{self, Bounds, Cache, Counts, Kind, Request, bounds};
 use terrace_trace::{Access, Block};
 
 use super::batch::{Asked, Batch};
@@ -34,6 +34,8 @@ pub struct Shared {
     traffic: Option<Block>,
     /// The state at the end of the warm-up.
     begin: Option<Begin>,
+    /// Bounds of the transfers after the warm-up, if the policy knows the future.
+    bounds: Option<Bounds>,
     /// The outcomes of the requests that are being served.
     outcomes: Vec<llc::Outcome>,
 }
@@ -69,15 +71,19 @@ impl Shared {
             memory_sides,
             traffic: traffic.then(Block::default),
             begin: None,
+            bounds: None,
             outcomes: Vec::with_capacity(PART),
         }
     }
 
     /// Serves the requests of all batches, of which the policy is told before.
     pub fn serve_foreseen(&mut self, batches: &[Batch]) {
-        let mut requests = batches.iter().flat_map(Batch::requests).copied();
-        self.cache.foresee(&mut requests);
+        let requests = || batches.iter().flat_map(Batch::requests).copied();
+        self.cache.foresee(&mut requests());
         batches.iter().for_each(|batch| self.serve(batch));
+        let flushes = batches.iter().any(|batch| !batch.flushed.is_empty());
+        let geometry = self.cache.geometry();
+        self.bounds = (!flushes).then(|| bounds(geometry, requests(), warmup(batches)));
     }
 
     /// Serves all requests of a batch.
@@ -238,6 +244,7 @@ impl Shared {
             points: self.points.clone(),
             full_at: self.full_at,
             filled: self.cache.tags().filled(),
+            bounds: self.bounds,
             memories: self.memory_sides.iter().map(MemorySide::found).collect(),
         }
     }
@@ -259,6 +266,18 @@ impl Shared {
     pub fn traffic(&mut self) -> Option<&mut Block> {
         self.traffic.as_mut()
     }
+}
+
+/// Returns the requests of the warm-up; none if it does not end, as figures are of the whole then.
+fn warmup(batches: &[Batch]) -> usize {
+    let mut before = 0;
+    for batch in batches {
+        if let Some(from) = batch.measured_from {
+            return before + from;
+        }
+        before += batch.len();
+    }
+    0
 }
 
 /// Returns what a request with this outcome asks of memory.

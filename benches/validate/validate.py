@@ -1,0 +1,123 @@
+"""Runs ten programs live with half of their memory in DRAM, simulates them, and compares the two.
+
+Usage: BENCH_SOURCES=FOLDER BENCH_DATA=FOLDER validate.py record | measure [PROGRAM...] | --fill
+
+Five are of the live benchmarks, with smaller arrays, and five are applications of the papers. `record` records their
+pages, which takes no idle machine; `measure` needs one, and root. Results are in results.json, and --fill makes the
+README's table of them.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent.parent
+sys.path[:0] = [str(ROOT / "papers")]
+
+import common  # noqa: E402
+
+RESULTS = FOLDER / "results.json"
+DATA = Path(os.environ.get("BENCH_DATA", "/tmp/terrace-bench"))
+BUILT = DATA / "proxies"
+WORK = DATA / "validate"
+SUITE = ROOT / "benches" / "live" / "programs"
+# What the error of each figure may be at most.
+BARS = {"faults": 10, "pages written": 15, "time": 15}
+
+# Programs of the live benchmarks: the file, and the constants that make them smaller.
+SMALLER = {
+    "sequential-pass": ("sequential_pass.py", {"WORDS = 80_000_000": "WORDS = 8_000_000", "PASSES = 3": "PASSES = 6"}),
+    "column-pass": ("column_pass.py", {"ROWS, COLUMNS = 8000, 10000": "ROWS, COLUMNS = 1000, 10000"}),
+    "two-strides": ("two_strides.py", {"else 5000": "else 600"}),
+    "random-walk": ("random_walk.py", {"WORDS = 80_000_000": "WORDS = 8_000_000", "80_000, 1_000": "20_000, 1_000"}),
+    "sqlite": ("sqlite_memory.py", {"ROWS, PAYLOAD = 500_000, 900": "ROWS, PAYLOAD = 60_000, 900", "200, 100, 15_000": "50, 100, 3_000"}),
+}
+APPLICATIONS = {
+    "lulesh": ("LULESH", ["LULESH/lulesh", "-s", "40", "-i", "4"]),
+    "minife": ("miniFE", ["miniFE/openmp/src/miniFE.x", "-nx", "28"]),
+    "comd": ("CoMD", ["CoMD/bin/CoMD-openmp", "-x", "24", "-y", "24", "-z", "24", "-N", "4", "-n", "1", "-d", BUILT / "CoMD" / "pots"]),
+    "graph500": ("graph500", ["graph500/seq-csr/seq-csr", "-s", "14", "-e", "16"]),
+    "xsbench": ("XSBench", ["XSBench/openmp-threading/XSBench", "-m", "event", "-s", "small", "-g", "2500", "-l", "30000", "-t", "1"]),
+}
+
+
+def command(name):
+    """Returns the command of a program, whose files are there then."""
+    if name in SMALLER:
+        file, changes = SMALLER[name]
+        text = (SUITE / file).read_text()
+        for old, new in changes.items():
+            if old not in text:
+                sys.exit(f"{file} has no `{old}` any more")
+            text = text.replace(old, new)
+        (WORK / file).write_text(text)
+        return [common.PYTHON, WORK / file]
+    source, arguments = APPLICATIONS[name]
+    subprocess.run(["sh", ROOT / "benches" / "proxies" / "programs" / "build.sh", source], check=True,
+                   stdout=subprocess.DEVNULL)
+    return ["env", "OMP_NUM_THREADS=1", BUILT / arguments[0], *arguments[1:]]
+
+
+def trace(name):
+    return WORK / f"{name}.parquet"
+
+
+def run(*words):
+    subprocess.run([common.TERRACE, *map(str, words)], check=True, cwd=WORK, stdout=subprocess.DEVNULL)
+
+
+def record(names):
+    for name in names:
+        if not trace(name).exists():
+            common.say(f"recording {name}")
+            partial = WORK / f"{name}.partial.parquet"
+            run("record", "--quiet", "--level", "pages", "-o", partial, "--", *command(name))
+            partial.rename(trace(name))
+
+
+def measure(names):
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    calibration = WORK / "calibration.json"
+    if not calibration.exists():
+        run("calibrate", f"--json={calibration}")
+    for name in names:
+        common.say(f"measuring {name}")
+        found = WORK / f"{name}.json"
+        run("validate", "--quiet", "--dram", "50%", "--repeat", "3", "--calibration", calibration, "--trace", trace(name),
+            f"--json={found}", "--", *command(name))
+        kept[name] = json.loads(found.read_text())
+        common.write_json(RESULTS, kept)
+
+
+def table():
+    """Shows live and simulated figures of each program, and whether all are within the bars."""
+    rows = []
+    for name, found in json.loads(RESULTS.read_text()).items():
+        figures = {figure["name"]: figure for figure in found["figures"]}
+        shown = {"faults": figures["major faults"], "pages written": figures["pages written"], "time": figures["time (s)"]}
+        cells = [cell for figure in shown.values() for cell in (f"{figure['live']:,.6g}", error(figure))]
+        met = all(abs(figure["error_percent"] or 0) <= BARS[key] for key, figure in shown.items())
+        rows.append([name, f"{found['footprint_bytes'] / 1e6:.0f} MB", *cells, "yes" if met else "**no**"])
+    return common.table(["program", "footprint", *(cell for key in BARS for cell in (key, "simulated")), "within the bars"], rows)
+
+
+def error(figure):
+    return "" if figure["error_percent"] is None else f"{figure['error_percent']:+.1f} %"
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    if sys.argv[1] == "--fill":
+        common.fill_in(FOLDER / "README.md", {"validate": table()})
+        return
+    WORK.mkdir(parents=True, exist_ok=True)
+    names = sys.argv[2:] or [*SMALLER, *APPLICATIONS]
+    {"record": record, "measure": measure}[sys.argv[1]](names)
+
+
+if __name__ == "__main__":
+    main()
