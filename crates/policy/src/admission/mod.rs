@@ -68,7 +68,7 @@ pub trait Admission: Send {
     /// Whether a page should be written to flash.
     fn wants(&self, request: &Request) -> Answer;
 
-    /// Whether a page may leave flash for DRAM and be written again later: no budget of writes is short. A driver whose
+    /// Whether a page may leave flash for DRAM and be written again later: there is no budget of writes. A driver whose
     /// pages are either in DRAM or on flash asks this before it moves one up.
     fn affords(&self, _: &Request) -> bool {
         true

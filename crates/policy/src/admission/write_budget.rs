@@ -78,9 +78,10 @@ impl Admission for WriteBudget {
         admit_if(paid && reads >= self.price(request.time), ENTRY.name)
     }
 
-    /// While the bucket is nearly full, so that even what was read once is admitted: there is something to spare then.
-    fn affords(&self, request: &Request) -> bool {
-        self.price(request.time) == 1
+    /// Never: a page that moves up costs two writes, its own when it comes back and that of the page in its place, and no
+    /// level holds more pages for the first. Writes that are left over now fill the bucket.
+    fn affords(&self, _: &Request) -> bool {
+        false
     }
 
     fn wrote(&mut self, bytes: u64, time: Duration) {

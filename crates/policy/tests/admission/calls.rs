@@ -29,15 +29,16 @@ impl Call {
     }
 }
 
-/// Returns the answers for all pages at a time, small files and large ones in turn.
-pub fn answers(policy: &dyn Admission, time: Duration) -> Vec<Answer> {
+/// Returns the answers for all pages at a time, small files and large ones in turn: whether each is wanted, and whether it
+/// may move up.
+pub fn answers(policy: &dyn Admission, time: Duration) -> Vec<(Answer, bool)> {
     let request = |page| Request {
         page,
         size: 1 << (page % 3 * 12),
         time,
     };
     (0..PAGES)
-        .map(|page| policy.wants(&request(page)))
+        .map(|page| (policy.wants(&request(page)), policy.affords(&request(page))))
         .collect()
 }
 

@@ -21,9 +21,8 @@ proptest! {
                 call.tell(&mut *second);
                 let (first, second) = (answers(&*first, time(call)), answers(&*second, time(call)));
                 prop_assert_eq!(&first, &second, "{}", entry.name);
-                let refused = |answer: &Answer| *answer != Answer::Admit;
-                let own = |answer: &Answer| *answer == Answer::Refuse(entry.name);
-                prop_assert!(first.iter().filter(|one| refused(one)).all(own), "{}", entry.name);
+                let mut refused = first.iter().map(|(wanted, _)| wanted).filter(|one| **one != Answer::Admit);
+                prop_assert!(refused.all(|one| *one == Answer::Refuse(entry.name)), "{}", entry.name);
             }
         }
     }
@@ -39,9 +38,10 @@ proptest! {
             call.tell(&mut *chain);
             links.iter_mut().for_each(|link| call.tell(&mut **link));
             let links: Vec<_> = links.iter().map(|link| answers(&**link, time(call))).collect();
-            for (page, answer) in answers(&*chain, time(call)).into_iter().enumerate() {
-                let refused = links.iter().map(|link| link[page]).find(|one| *one != Answer::Admit);
-                prop_assert_eq!(answer, refused.unwrap_or(Answer::Admit));
+            for (page, (wanted, affords)) in answers(&*chain, time(call)).into_iter().enumerate() {
+                let refused = links.iter().map(|link| link[page].0).find(|one| *one != Answer::Admit);
+                prop_assert_eq!(wanted, refused.unwrap_or(Answer::Admit));
+                prop_assert_eq!(affords, links.iter().all(|link| link[page].1));
             }
         }
     }

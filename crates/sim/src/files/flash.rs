@@ -1,7 +1,7 @@
 //! The flash level: which pages it holds, where, and how worn their places are.
 
 use terrace_base::{Bytes, Error, Nanos, Result};
-use terrace_device::{LINE_CELLS, Levelling, Wear, Worn};
+use terrace_device::{LINE_CELLS, Wear, Worn};
 use terrace_policy::PAGE_BYTES;
 use terrace_policy::admission::{Admission, Answer, Request};
 use terrace_policy::replacement::{self, PageId, Replacement, Touch};
@@ -9,6 +9,7 @@ use terrace_policy::replacement::{self, PageId, Replacement, Touch};
 use super::day::Days;
 use super::settings::FilesMachine;
 use super::station::Station;
+use crate::pages::levelling;
 
 /// A flash level.
 pub(super) struct Flash {
@@ -42,6 +43,7 @@ impl Flash {
         }
         let replacement = machine.flash_replacement.policy(pages, machine.seed, None);
         let admission = machine.chain()?.policy(&machine.known());
+        let levelling = levelling::Make::levelling(&machine.levelling).map_err(Error::usage)?;
         let technology = &machine.technology;
         let slower = |time: Nanos, factor: f64| Nanos((time.0 as f64 * factor).round() as u64);
         let write = slower(technology.write, machine.slow_down.write);
@@ -55,7 +57,7 @@ impl Flash {
             places: Vec::new(),
             free: Vec::new(),
             used: 0,
-            wear: Wear::new(Levelling::None, pages as u64, machine.seed)?,
+            wear: Wear::new(levelling, pages as u64, machine.seed)?,
             days: Days::default(),
             refused: Vec::new(),
         }))
@@ -65,7 +67,7 @@ impl Flash {
         self.replacement.contains(page)
     }
 
-    /// Whether a page may leave for DRAM: no budget is short of what it costs to write it again.
+    /// Whether a page may leave for DRAM: no budget bounds what it costs to write it again.
     pub(super) fn affords(&self, request: &Request) -> bool {
         self.admission.affords(request)
     }
@@ -97,6 +99,7 @@ impl Flash {
         }
         let place = self.enter(page);
         self.wear.write(place.into(), LINE_CELLS);
+        self.wear.settle(|_| LINE_CELLS);
         self.days.note(now, PAGE_BYTES);
         self.admission.admitted(request);
         self.admission.wrote(PAGE_BYTES, request.time);

@@ -13,7 +13,7 @@
 //! - *multilevel buffer cache*: what the disk delivers is offered to flash at once, as processor caches include
 //!   each other;
 //! - *multilevel main memory*: a page is in DRAM or on flash, and moves between them. Each move to flash is a write; so
-//!   while a budget is short, a page on flash is read where it is, and stays there.
+//!   under a budget of writes, a page on flash is read where it is, and stays there.
 //!
 //! An offer is answered by policies of [`terrace_policy::admission`], the same that serve `terrace mount`. Flash never
 //! holds the only copy: a page that is written leaves flash, and goes to the disk at once, or when DRAM evicts it.

@@ -12,6 +12,7 @@ use terrace_policy::admission::Chain;
 use terrace_policy::replacement;
 
 use super::settings::{FilesMachine, Organisation, SlowDown, Technology, Writes};
+use crate::pages::levelling;
 use crate::setting::{self, Machine, Values, settings};
 
 /// One value of a setting.
@@ -118,6 +119,11 @@ fn devices() -> Vec<Setting> {
         "flash-slow-down" "FACTOR": quantity(SlowDown::parse, |m, factors| m.slow_down = factors),
             default("1"),
             column("slow-down", "flash_slow_down", Unit::None, |m| m.slow_down.to_string());
+        /// wear levelling of flash
+        "levelling" "NAME": new(Values::List(Arc::new(levellings))), default("none"),
+            details("Levellings are listed by `terrace list wear-levellings`. Pages that are moved wear flash, and take \
+                     no time."),
+            column("levelling", "levelling", Unit::None, |m| m.levelling.to_string());
         /// pages that wait to be written to flash, or to the disk, before their writer waits; 0: it waits at once
         "write-buffer" "PAGES": number(0..=1 << 20, |m, pages| m.write_buffer = pages), default("64"),
             column("buffer", "write_buffer", Unit::None, |m| m.write_buffer);
@@ -205,6 +211,13 @@ fn flash_policies(text: &str) -> Result<Vec<Set>> {
 fn policies(text: &str, set: fn(&mut FilesMachine, replacement::Spec)) -> Result<Vec<Set>> {
     let specs = replacement::Spec::parse_list(text).map_err(Error::usage)?;
     let each = |spec: replacement::Spec| Set::plain(move |m| set(m, spec.clone()));
+    Ok(specs.into_iter().map(each).collect())
+}
+
+/// Reads a list of wear levellings.
+fn levellings(text: &str) -> Result<Vec<Set>> {
+    let specs = levelling::Spec::parse_list(text).map_err(Error::usage)?;
+    let each = |spec: levelling::Spec| Set::plain(move |m| m.levelling = spec.clone());
     Ok(specs.into_iter().map(each).collect())
 }
 

@@ -94,8 +94,8 @@ impl Run {
         }
     }
 
-    /// Returns the years until the first place of flash wears out, if pages stay at the places that are free when they
-    /// come.
+    /// Returns the years until the first place of flash wears out, if pages come to places that are free and the levelling
+    /// moves them.
     pub fn first_failure(&self) -> Option<f64> {
         let endurance = self.machine.technology.endurance?;
         self.outcome

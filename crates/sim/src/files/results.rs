@@ -83,11 +83,11 @@ fn wear<'a>() -> Vec<Field<Compared<'a>>> {
         "busiest_day_bytes" Bytes |of| of.run.outcome.busiest_day;
         /// writes of a page of flash, on average
         "wear_mean" None |of| of.run.outcome.worn.as_ref().map(|worn| worn.mean());
-        /// writes of the page of flash that was written most, without wear levelling
+        /// writes of the page of flash that was written most
         "wear_most" None |of| of.run.outcome.worn.as_ref().map(|worn| worn.most());
-        /// years until flash wears out, if it is levelled
+        /// years until flash wears out, if all of it is worn alike
         "lifetime_years" Years |of| of.run.lifetime();
-        /// years until a page of flash wears out, without wear levelling
+        /// years until the first page of flash wears out, under the wear levelling
         "first_failure_years" Years |of| of.run.first_failure();
         /// counts of equal parts of the simulation, in requests
         "timeline" None |of| Tree::list(&epoch(), epochs(&of.run.outcome.points));

@@ -6,6 +6,8 @@ use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_policy::admission::{self, Chain};
 use terrace_policy::replacement;
 
+use crate::pages::levelling;
+
 /// How flash stands to DRAM (Koob 2010, "Extended Memory Hierarchies").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Organisation {
@@ -114,6 +116,8 @@ pub struct FilesMachine {
     pub technology: Technology,
     /// Factors by which it is slower.
     pub slow_down: SlowDown,
+    /// How its wear is levelled.
+    pub levelling: levelling::Spec,
     /// Pages that wait to be written before their writer waits, of flash and of the disk.
     pub write_buffer: u64,
     /// When written pages go to the disk.

@@ -48,7 +48,7 @@ impl Make {
     ///
     /// # Errors
     /// Returns a message if a setting has a wrong value.
-    pub(super) fn levelling(spec: &Spec) -> Result<Levelling, String> {
+    pub(crate) fn levelling(spec: &Spec) -> Result<Levelling, String> {
         spec.make(|make, params| make.0(params))
     }
 }

@@ -66,21 +66,17 @@ fn shares_of_hits(exponent: f64, flash: &str) -> [f64; 3] {
     })
 }
 
-/// The load on which the rule of multilevel main memory was chosen.
+/// Loads on which nothing was chosen. The rule of multilevel main memory under a budget was chosen on exponents of 0.7,
+/// 0.9 and 1.1, with 5000, 3000 and 8000 pages of flash.
 #[test]
 fn a_budget_is_kept_and_costs_few_hits() {
-    let shares = shares_of_hits(1.0, "6000p");
-    assert!(shares.iter().all(|share| *share >= 0.9), "{shares:?}");
-}
-
-/// Loads on which nothing was chosen: a flatter one with less flash, and a steeper one with more. On the flatter one
-/// multilevel main memory does not keep nine tenths of the hits.
-#[test]
-fn a_budget_costs_few_hits_on_other_loads() {
-    let (flat, steep) = (shares_of_hits(0.8, "4000p"), shares_of_hits(1.2, "10000p"));
-    assert!(steep.iter().all(|share| *share >= 0.9), "{steep:?}");
-    assert!(flat[..2].iter().all(|share| *share >= 0.9), "{flat:?}");
-    assert!(flat[2] >= 0.79, "{flat:?}");
+    for (exponent, flash) in [(0.8, "4000p"), (1.0, "6000p"), (1.2, "10000p")] {
+        let shares = shares_of_hits(exponent, flash);
+        assert!(
+            shares.iter().all(|share| *share >= 0.9),
+            "{exponent}: {shares:?}"
+        );
+    }
 }
 
 /// A scan of ten times the flash, over a flash that is in use. Its first reads evict what is in DRAM, some of which flash

@@ -93,3 +93,26 @@ fn even_wear_is_a_life() {
     let expected = 10_000.0 / 15_000.0 * 30_000.0 / 3600.0;
     assert!((hours / expected - 1.0).abs() < 0.01, "{hours} {expected}");
 }
+
+/// Few places are written, among many that are not: levelling moves what they hold, which is counted as written.
+#[test]
+fn levelling_spreads_wear() {
+    let requests: Vec<_> = (0..30_000_u64).map(|at| (at % 3, 1, false)).collect();
+    let values = [
+        ("dram", "1p"),
+        ("flash-size", "64p"),
+        ("admission", "all"),
+        ("organisation", "memory"),
+        ("levelling", "none,randomised:psi=16,start-gap:psi=16"),
+        ("interval", "1s"),
+    ];
+    let runs = simulate(&requests, &values);
+    let worn = |run: &terrace_sim::files::Run| run.outcome.worn.clone().unwrap();
+    let written = |run| worn(run).mean() * worn(run).places() as f64;
+    for levelled in &runs[1..] {
+        assert_eq!(levelled.outcome.counts, runs[0].outcome.counts);
+        assert!(written(levelled) > written(&runs[0]));
+        assert!(worn(levelled).most() < worn(&runs[0]).most() / 4.0);
+        assert!(levelled.first_failure() > runs[0].first_failure());
+    }
+}

@@ -221,6 +221,10 @@ impl Admission for WriteBudget {
         admit_if(paid && reads >= price, "write-budget")
     }
 
+    fn affords(&self, _: &Request) -> bool {
+        false
+    }
+
     fn wrote(&mut self, bytes: u64, time: Duration) {
         self.log.push((bytes, time));
     }
