@@ -194,8 +194,8 @@ fn a_recording_says_what_orders_threads() {
         assert_eq!(creation.1.thread, 0);
         assert!(creation.0 <= begun.0);
         // The first comes after its end, by a join or at the end of the program.
-        let ends = orders.iter().filter(|(_, order)| order.thread == thread);
-        let Event::Release(end) = ends.last().unwrap().1.event else {
+        let mut ends = orders.iter().filter(|(_, order)| order.thread == thread);
+        let Event::Release(end) = ends.next_back().unwrap().1.event else {
             panic!("it ends with a release")
         };
         let joined =
