@@ -132,13 +132,14 @@ fn every_figure_is_inherited() {
         [all]
         like = "dram"
         write_energy_ratio = { value = 1, source = "test" }
+        array_write = { value = "1ns", source = "test" }
         [copy]
         like = "all"
         "#,
     );
     let of = |name| catalogue.get(name).unwrap().figures();
     let keys: BTreeSet<_> = of("all").iter().map(|(name, ..)| *name).collect();
-    assert_eq!(keys.len(), 13, "all that there are");
+    assert_eq!(keys.len(), 18, "all that there are");
     assert_eq!(of("all"), of("copy"));
 }
 
