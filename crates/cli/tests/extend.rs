@@ -79,7 +79,12 @@ impl Bench {
     }
 
     fn extend(&self, body: &str, options: &[&str]) -> Extended {
-        let program = self.program(body, &[]);
+        self.extend_linked(body, &[], options)
+    }
+
+    /// Runs a program that is linked with some libraries.
+    fn extend_linked(&self, body: &str, libraries: &[&str], options: &[&str]) -> Extended {
+        let program = self.program(body, libraries);
         let json = self.directory.path().join("results.json");
         let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
             .args(["extend", "--json"])
@@ -124,9 +129,12 @@ fn blocks_of_malloc_are_extended_and_hold_what_was_written() {
     let body = "
         long pages = 2000;
         char *block = malloc(pages * PAGE + 100);
+        long first = (long)block;
         put_all(block, 0, pages);
         for (int turn = 0; turn < 3; turn++) check_all(block, pages);
         free(block);
+        // Advice about memory that is gone fails, as without extended memory.
+        if (madvise((void *)(first & -PAGE), PAGE, MADV_DOFORK) == 0) return 6;
         char *zeros = calloc(pages, PAGE);
         for (long i = 0; i < pages * PAGE; i += 512) if (zeros[i]) return 8;
         put_all(zeros, 0, pages);
@@ -285,13 +293,22 @@ fn children_of_a_bare_clone_say_why_they_end() {
         char *block = malloc(pages * PAGE);
         put_all(block, 0, pages);
         int status;
-        pid_t child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-        if (child == 0) { check(block, 0); _exit(0); }
-        waitpid(child, &status, 0);
-        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV) return 8;
-        for (int sent = 0; sent < 2; sent++) {
-            child = fork();
-            if (child == 0) { check_all(block, pages); if (sent) raise(SIGSEGV); else *(volatile int *)8 = 1; exit(0); }
+        for (int own = 0; own < 2; own++) {
+            pid_t child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+            if (child == 0) { if (own) *(volatile int *)8 = 1; else check(block, 0); _exit(0); }
+            waitpid(child, &status, 0);
+            if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV) return 8;
+        }
+        for (int error = 0; error < 3; error++) {
+            pid_t child = fork();
+            if (child == 0) {
+                check_all(block, pages);
+                if (error == 0) *(volatile int *)8 = 1;
+                if (error == 1) { raise(SIGSEGV); exit(0); }
+                mprotect((void *)((long)block & -PAGE), PAGE, PROT_NONE);
+                *(volatile char *)block = 1;
+                exit(0);
+            }
             waitpid(child, &status, 0);
             if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV) return 7;
         }
@@ -391,6 +408,83 @@ fn small_blocks_are_extended_if_asked_and_hold_what_was_written() {
     }
     let extended = bench.extend(SMALL, &["--dram", "100p"]).succeeded();
     assert!(extended.measured("footprint_bytes") < 4 << 20);
+}
+
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn a_fork_beside_threads_that_use_small_blocks() {
+    let body = "
+        void *use(void *unused) { for (;;) { char *volatile block = malloc(2000); *block = 1; free(block); } }
+        pthread_t thread;
+        for (int started = 0; started < 2; started++) pthread_create(&thread, NULL, use, NULL);
+        for (int turn = 0; turn < 200; turn++) {
+            pid_t child = fork();
+            if (child == 0) { alarm(10); char *volatile block = malloc(2000); *block = 1; _exit(0); }
+            int status;
+            waitpid(child, &status, 0);
+            if (!WIFEXITED(status)) return 7;
+        }
+        return 0;";
+    let options = ["--dram", "4M", "--applied-only", "--small-blocks"];
+    Bench::new().extend(body, &options).succeeded();
+}
+
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn small_blocks_that_threads_freed_are_used_again() {
+    let body = "
+        void *use(void *unused) {
+            void *blocks[32];
+            for (int bytes = 500; bytes <= 1000; bytes += 100) {
+                for (int at = 0; at < 32; at++) blocks[at] = malloc(bytes);
+                for (int at = 0; at < 32; at++) free(blocks[at]);
+            }
+            return NULL;
+        }
+        for (int turn = 0; turn < 1000; turn++) {
+            pthread_t thread;
+            if (pthread_create(&thread, NULL, use, NULL) || pthread_join(thread, NULL)) return 8;
+        }
+        return 0;";
+    let options = ["--dram", "4M", "--applied-only", "--small-blocks"];
+    let extended = Bench::new().extend(body, &options).succeeded();
+    let footprint = extended.results["measured"]["footprint_bytes"].as_u64();
+    assert!(footprint.unwrap_or(0) < 8 << 20, "{}", extended.said);
+}
+
+/// Handlers of forks run in the reverse order of their registration; those of a library are registered before the
+/// program begins.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn handlers_of_forks_of_a_library_touch_extended_memory() {
+    let bench = Bench::new();
+    let library = bench.directory.path().join("libhandlers.so");
+    let source = bench.directory.path().join("handlers.c");
+    let text = "
+        #include <pthread.h>
+        char *touched; long bytes;
+        static void touch(void) { for (long at = 0; at < bytes; at += 4096) touched[at]++; }
+        __attribute__((constructor)) static void start(void) { pthread_atfork(touch, touch, touch); }";
+    std::fs::write(&source, text).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).arg(&library);
+    assert!(compiler.arg(&source).status().unwrap().success());
+    let body = "
+        extern char *touched; extern long bytes;
+        long pages = 300;
+        pid_t program = getpid(), watch = fork();
+        if (watch == 0) { sleep(30); kill(program, SIGKILL); _exit(0); }
+        touched = calloc(pages, PAGE); bytes = pages * PAGE;
+        pid_t child = fork();
+        for (long p = 0; p < pages; p++) if (touched[p * PAGE] != 2) exit(8);
+        if (child == 0) exit(3);
+        int status;
+        waitpid(child, &status, 0);
+        kill(watch, SIGKILL);
+        return !WIFEXITED(status) || WEXITSTATUS(status) != 3;";
+    let linked = [library.to_str().unwrap()];
+    let extended = bench.extend_linked(body, &linked, &["--dram", "100p"]);
+    assert!(extended.succeeded().measured("evicted_dirty") > 500);
 }
 
 /// Runs a script with extended memory, and expects it to succeed.
