@@ -374,13 +374,13 @@ mod tests {
             distances(&[&[0x48, 0x8b, 0x00], &[0x48, 0x8b, 0x00]]),
             [0, 1]
         );
-        // mov eax, [rcx+rdx*4]; lea rsi, [rdi+rax*8]; mov rsi, [rsi]
+        // mov eax, [rcx+rdx*4]; lea rsi, [rdi+rax*8], which accesses nothing; mov rsi, [rsi]
         let gather: [&[u8]; 3] = [
             &[0x8b, 0x04, 0x91],
             &[0x48, 0x8d, 0x34, 0xc7],
             &[0x48, 0x8b, 0x36],
         ];
-        assert_eq!(distances(&gather), [0, 1, 2]);
+        assert_eq!(distances(&gather), [0, 0, 2]);
         // pop rax; pop rbx; mov rcx, [rsp]; mov rcx, [rax]: the stack pointer moves by itself
         let stack: [&[u8]; 4] = [
             &[0x58],
