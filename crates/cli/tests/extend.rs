@@ -474,12 +474,13 @@ fn what_a_moved_mapping_holds_stays_while_another_comes_to_its_place() {
             return NULL;
         }
         char *block = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        enum { TURNS = 100 };
+        enum { TURNS = 150 };
         char *places = mmap(NULL, (long)TURNS * BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         put_all(block, 0, PAGES);
         pthread_t thread;
         pthread_create(&thread, NULL, come, NULL);
         for (long turn = 0; turn < TURNS; turn++) {
+            for (long p = 0; p < PAGES; p += 2) put(block + p * PAGE, p);
             left = block;
             block = mremap(block, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, places + turn * BYTES);
             if (block == MAP_FAILED) return 8;
