@@ -452,6 +452,49 @@ fn small_blocks_that_threads_freed_are_used_again() {
     assert!(footprint.unwrap_or(0) < 8 << 20, "{}", extended.said);
 }
 
+/// The old address of a mapping that moves is another's at once.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_a_moved_mapping_holds_stays_while_another_comes_to_its_place() {
+    let body = "
+        enum { PAGES = 300, BYTES = PAGES * PAGE };
+        static char *volatile left; static volatile int ended;
+        void *come(void *unused) {
+            while (!ended) {
+                char *at = left;
+                if (!at) continue;
+                char *came = mmap(at, BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+                if (came == MAP_FAILED) continue;
+                for (long p = 0; p < PAGES; p++) put(came + p * PAGE, p + 5000);
+                for (long p = 0; p < PAGES; p++) check(came + p * PAGE, p + 5000);
+                munmap(came, BYTES);
+                left = NULL;
+            }
+            return NULL;
+        }
+        char *block = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        enum { TURNS = 150 };
+        char *places = mmap(NULL, (long)TURNS * BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        put_all(block, 0, PAGES);
+        pthread_t thread;
+        pthread_create(&thread, NULL, come, NULL);
+        for (long turn = 0; turn < TURNS; turn++) {
+            for (long p = 0; p < PAGES; p += 2) put(block + p * PAGE, p);
+            left = block;
+            block = mremap(block, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, places + turn * BYTES);
+            if (block == MAP_FAILED) return 8;
+            check_all(block, PAGES);
+            // The place may be taken for something else.
+            for (int wait = 0; left && wait < 1000; wait++) usleep(100);
+            left = NULL;
+        }
+        ended = 1;
+        return pthread_join(thread, NULL);";
+    let options = ["--dram", "100p", "--applied-only"];
+    Bench::new().extend(body, &options).succeeded();
+}
+
 /// Handlers of forks run in the reverse order of their registration; those of a library are registered before the
 /// program begins.
 #[test]

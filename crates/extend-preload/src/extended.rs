@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use terrace_extend::Task;
 use terrace_region::{Board, Extension};
@@ -19,6 +19,15 @@ static EXTENSION: OnceLock<Extension> = OnceLock::new();
 
 /// Whether a thread starts the extension. Mappings that others make meanwhile are not extended.
 static STARTING: AtomicBool = AtomicBool::new(false);
+
+/// Held while a mapping moves, and while another is handed over: one that has come to the old address must not be
+/// taken for it before the kernel's event has told of the move, for the contents of what was there are dropped.
+static MOVES: Mutex<()> = Mutex::new(());
+
+/// Waits until no mapping moves, and keeps others from it.
+pub fn keep_still() -> MutexGuard<'static, ()> {
+    MOVES.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Reads the task, before the program begins.
 pub extern "C" fn begin() {
@@ -62,6 +71,7 @@ pub unsafe fn adopt(start: usize, bytes: usize) {
     let Some(extension) = extension() else {
         return;
     };
+    let _still = keep_still();
     // SAFETY: the caller's promise.
     if unsafe { extension.adopt(start as *mut u8, bytes) }.is_ok() {
         adopted().add(start, start + bytes);
@@ -106,6 +116,7 @@ pub fn relocate<T>(
     let Some(extension) = EXTENSION.get().filter(|_| !fork::is_left_behind()) else {
         return change().0;
     };
+    let _still = keep_still();
     let (result, moved) = extension.while_suspended(change);
     if let Some((to, size)) = moved {
         adopted().remove(start, start + bytes);

@@ -30,7 +30,11 @@ static LOCKS: Cell = Cell(UnsafeCell::new(None));
 
 struct Cell(UnsafeCell<Option<Locks>>);
 
-type Locks = (MutexGuard<'static, Small>, MutexGuard<'static, Adopted>);
+type Locks = (
+    MutexGuard<'static, Small>,
+    MutexGuard<'static, ()>,
+    MutexGuard<'static, Adopted>,
+);
 
 // SAFETY: only the thread that holds the locks looks at it, from before a fork to after it.
 unsafe impl Sync for Cell {}
@@ -79,7 +83,8 @@ pub unsafe extern "C" fn __register_atfork(
 unsafe extern "C" fn before() {
     // A thread that goes through the streams may allocate.
     streams::lock();
-    let locks = (small::small(), adopted::adopted());
+    // In the order in which a new part of the heap takes them.
+    let locks = (small::small(), extended::keep_still(), adopted::adopted());
     // SAFETY: this thread holds the locks.
     unsafe { *LOCKS.0.get() = Some(locks) };
 }
