@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(placement.rest(Bytes(64 << 20)), Ok(BESIDE));
         let error = placement.rest(Bytes((64 << 20) - 1)).unwrap_err();
         assert!(
-            error.to_string().contains("needs 60 MiB of DRAM"),
+            error.to_string().contains("needs 60.0 MiB of DRAM"),
             "{error}"
         );
     }

@@ -23,9 +23,7 @@ impl Fifo {
 
 impl LlcPolicy for Fifo {
     #[inline]
-    fn hit(&mut self, place: Place, _: &Request) {
-        self.0.promote(place);
-    }
+    fn hit(&mut self, _: Place, _: &Request) {}
 
     #[inline]
     fn choose(&mut self, set: usize, _: u64, _: &Request) -> Choice {

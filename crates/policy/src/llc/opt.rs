@@ -96,7 +96,7 @@ impl LlcPolicy for Opt {
         let clean = |way: usize| dirty >> way & 1 == 0;
         let furthest = (0..ways).max_by_key(|&way| (uses[way], clean(way)));
         match furthest {
-            Some(way) if !self.settings.bypass || self.upcoming <= uses[way] => Choice::Evict(way),
+            Some(way) if !self.settings.bypass || self.upcoming < uses[way] => Choice::Evict(way),
             _ => Choice::Bypass,
         }
     }
