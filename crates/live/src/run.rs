@@ -199,7 +199,7 @@ impl Session {
     /// Prepares a tier that is another memory node.
     ///
     /// # Errors
-    /// See [`Nodes::prepare`].
+    /// A usage error if there is no such node or it has processors; a failure if memory cannot be bound to it.
     pub fn prepare_node(&mut self, node: u32, footprint: Option<Bytes>) -> Result<()> {
         self.footprint = footprint;
         self.nodes = Some(Nodes::prepare(node)?);

@@ -7,7 +7,7 @@ mod known;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The variable that holds a [task](task): in the program's environment.
+/// The variable that holds a [`task`]: in the program's environment.
 pub const VARIABLE: &str = "TERRACE_PLACEMENT";
 const VARIABLE_TEXT: &CStr = c"TERRACE_PLACEMENT";
 
