@@ -211,7 +211,7 @@ fn what_cannot_be_placed_is_said() {
         let small = run(command, "11M", &program);
         assert_eq!(small.status.code(), Some(2), "{}", text(&small));
         assert!(
-            text(&small).contains("the placement needs 8 MiB of DRAM"),
+            text(&small).contains("the placement needs 8.00 MiB of DRAM"),
             "{}",
             text(&small)
         );

@@ -9,7 +9,7 @@ use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use crate::extended::{adopt, forget, holds, is_large, relocate};
+use crate::extended::{adopt_object, forget, holds, is_large, relocate};
 use crate::fork;
 use crate::small;
 
@@ -56,7 +56,7 @@ unsafe fn extend(block: *mut c_void, size: usize) -> *mut c_void {
         && let Some((start, bytes)) = unsafe { mapping(block) }
     {
         // SAFETY: a new mapping, which ends with the block.
-        unsafe { adopt(start, bytes) };
+        unsafe { adopt_object(start, bytes, size) };
     }
     block
 }

@@ -59,15 +59,23 @@ pub fn stop() {
     LEAST.store(usize::MAX, Ordering::Relaxed);
 }
 
+/// Puts the new mapping of an object of `object` bytes into extended memory, as [`adopt`] does, unless a placement has
+/// the object stay in DRAM.
+///
+/// # Safety
+/// As that of [`adopt`].
+pub unsafe fn adopt_object(start: usize, bytes: usize, object: usize) {
+    if !terrace_placed::take(start, object) {
+        // SAFETY: the caller's promise.
+        unsafe { adopt(start, bytes) };
+    }
+}
+
 /// Puts a new private anonymous mapping of whole pages into extended memory, if that is possible.
 ///
 /// # Safety
 /// The mapping is new, and this library is told of its end.
 pub unsafe fn adopt(start: usize, bytes: usize) {
-    // Objects of a placement stay in DRAM.
-    if terrace_placed::take(start, bytes) {
-        return;
-    }
     let Some(extension) = extension() else {
         return;
     };

@@ -4,7 +4,7 @@ use std::arch::naked_asm;
 use std::ffi::{c_int, c_long, c_void};
 
 use crate::callers::is_own;
-use crate::extended::{adopt, forget, holds, is_large, relocate};
+use crate::extended::{adopt_object, forget, holds, is_large, relocate};
 
 const PAGE: usize = 4096;
 
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn mmap(
     let usable = protection & libc::PROT_WRITE != 0 && protection & libc::PROT_EXEC == 0;
     if start != -1 && anonymous && usable && is_large(bytes) {
         // SAFETY: a new mapping, whose end comes by the functions here.
-        unsafe { adopt(start as usize, bytes) };
+        unsafe { adopt_object(start as usize, bytes, bytes) };
     }
     start as *mut c_void
 }

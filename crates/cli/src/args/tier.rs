@@ -8,7 +8,7 @@ use terrace_live::tier::Spec;
 /// The options that name a tier.
 #[derive(Args)]
 pub struct Tier {
-    /// Slower memory: directory, device, zram, zram+DIR, node:N
+    /// Slower memory: directory, device, zram[+DIR], node:N
     ///
     /// In a directory terrace makes swap files. A block device must be blank. `zram` is compressed memory;
     /// after `zram+` a directory or block device follows, to which pages go that were idle for ten to twenty
