@@ -258,9 +258,11 @@ impl Store {
             put.wrote = self.turn();
             state = lock(&self.state);
             // What was checked before may have changed while the lock was not held.
-            let is_full = state.open.pages.len() >= self.geometry.most_pages();
-            if is_full || state.index.get(key.tag()).is_some() || !state.admits(reading, self.now())
-            {
+            if state.index.get(key.tag()).is_some() || !state.admits(reading, self.now()) {
+                return put;
+            }
+            if state.open.pages.len() >= self.geometry.most_pages() {
+                state.counts.refused_busy += 1;
                 return put;
             }
         }
