@@ -64,6 +64,7 @@ mod layout;
 mod lists;
 mod orders;
 mod reader;
+mod table;
 mod writer;
 
 use std::path::Path;

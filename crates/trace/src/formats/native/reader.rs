@@ -12,10 +12,9 @@ use terrace_base::{Context, Error, Result};
 
 use super::allocations;
 use super::column::{Column, reason, unpanicked};
-use super::discards;
 use super::layout::{DEPENDS, INDEX, Layout, NAME, VALUE, VERSION_KEY};
 use super::lists::Lists;
-use super::orders;
+use super::table::{self, Event};
 use crate::access::{Block, Columns};
 use crate::allocation::Allocations;
 use crate::discard::Discard;
@@ -32,10 +31,10 @@ const MAGIC_BYTES: u64 = 4;
 /// Keys of our own about the layout, and of what is not metadata.
 const OWN_KEYS: [&str; 8] = [
     VERSION_KEY,
-    discards::KEY,
-    discards::CHECKSUM_KEY,
-    orders::KEY,
-    orders::CHECKSUM_KEY,
+    Discard::KEY,
+    Discard::CHECKSUM_KEY,
+    Order::KEY,
+    Order::CHECKSUM_KEY,
     allocations::OBJECTS_KEY,
     allocations::SITES_KEY,
     allocations::CHECKSUM_KEY,
@@ -87,8 +86,8 @@ pub(super) fn open(path: &Path, wanted: Columns) -> Result<Box<dyn Source>> {
     check(path, &parquet, bytes)?;
     let allocations = allocations_of(path, &parquet)?;
     let meta = meta(&parquet, allocations);
-    let discards = discards_of(path, &parquet)?;
-    let orders = orders_of(path, &parquet)?;
+    let discards: Vec<Discard> = events(path, &parquet)?;
+    let orders: Vec<Order> = events(path, &parquet)?;
     let mut reader = Reader {
         path: path.to_owned(),
         file,
@@ -334,37 +333,15 @@ fn value(parquet: &ParquetMetaData, wanted: &str) -> Option<String> {
     found.map(|(_, value)| value)
 }
 
-/// Returns what the file says was given back.
-fn discards_of(path: &Path, parquet: &ParquetMetaData) -> Result<Vec<Discard>> {
-    let keys = [discards::KEY, discards::CHECKSUM_KEY];
-    list_of(path, parquet, keys, discards::parse)
-}
-
-/// Returns what the file says orders threads.
-fn orders_of(path: &Path, parquet: &ParquetMetaData) -> Result<Vec<Order>> {
-    list_of(
-        path,
-        parquet,
-        [orders::KEY, orders::CHECKSUM_KEY],
-        orders::parse,
-    )
-}
-
-/// Returns what `parse` makes of the text and the checksum under these keys, of a trace of so many rows; nothing
-/// where the file has none.
-fn list_of<T>(
-    path: &Path,
-    parquet: &ParquetMetaData,
-    [key, checksum_key]: [&str; 2],
-    parse: fn(&str, &str, u64) -> Option<Vec<T>>,
-) -> Result<Vec<T>> {
-    let (text, sum) = (value(parquet, key), value(parquet, checksum_key));
+/// Returns the events of a kind that the file tells of.
+fn events<E: Event>(path: &Path, parquet: &ParquetMetaData) -> Result<Vec<E>> {
+    let (text, sum) = (value(parquet, E::KEY), value(parquet, E::CHECKSUM_KEY));
     if text.is_none() && sum.is_none() {
         return Ok(Vec::new());
     }
     let rows = u64::try_from(parquet.file_metadata().num_rows()).unwrap_or(0);
-    let all = parse(&text.unwrap_or_default(), &sum.unwrap_or_default(), rows);
-    all.ok_or_else(|| not_as_written(path, key))
+    let all = table::parse(&text.unwrap_or_default(), &sum.unwrap_or_default(), rows);
+    all.ok_or_else(|| not_as_written(path, E::KEY))
 }
 
 /// Returns what the file says was allocated, if it says.

@@ -15,11 +15,12 @@ use terrace_base::{Error, Output, Result, output};
 
 use super::allocations;
 use super::chunk::{Chunk, Packer};
-use super::discards;
 use super::layout::{COLUMNS, Layout, VERSION_KEY};
-use super::orders;
+use super::table;
 use crate::access::Block;
 use crate::allocation::Allocations;
+use crate::discard::Discard;
+use crate::order::Order;
 use crate::source::Sink;
 
 /// Accesses in a row group: enough that its overhead does not matter, few enough that several can
@@ -39,8 +40,8 @@ pub(super) struct Writer {
     rows: Block,
     /// Accesses that were written to the file before them.
     before: u64,
-    discards: discards::Writer,
-    orders: orders::Writer,
+    discards: table::Writer<Discard>,
+    orders: table::Writer<Order>,
 }
 
 /// The file, whose columns are known with the first accesses.
@@ -64,8 +65,8 @@ impl Writer {
             packers: [packer()?, packer()?],
             rows: Block::default(),
             before: 0,
-            discards: discards::Writer::default(),
-            orders: orders::Writer::default(),
+            discards: table::Writer::default(),
+            orders: table::Writer::default(),
         })
     }
 
