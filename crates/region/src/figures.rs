@@ -13,7 +13,7 @@ use terrace_policy::write::{REGISTRY, Written};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Figures {
-    /// Faults on pages without contents, which are filled with zeros.
+    /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched pages in a row.
     pub first_touches: u64,
     /// Faults on pages in the slow memory, each of which is read.
     pub fetches: u64,
