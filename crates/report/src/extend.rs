@@ -73,7 +73,7 @@ pub struct ExtendSettings {
 /// Measured figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Measured {
-    /// Faults on pages without contents, which are filled with zeros.
+    /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched pages in a row.
     pub first_touches: u64,
     /// Faults on pages in the slow memory, which read it.
     pub fetches: u64,
