@@ -242,6 +242,25 @@ fn staged_pages_come_back_after_a_fork() {
     mapping.unmap(&extension, true);
 }
 
+/// A page that comes while a mapping moves waits until one that has left before is written. If none has, it comes.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_comes_while_a_mapping_moves_waits_for_what_has_left() {
+    let timing = Timing {
+        write: Nanos(2_000_000),
+        ..Timing::default()
+    };
+    let slow = Box::new(Emulated::new(timing));
+    let extension = Extension::start(Settings::new(Bytes::of_pages(128), slow)).unwrap();
+    let mut mapping = Adopted::new(&extension, 300);
+    (0..300).for_each(|page| mapping.write(page, page as u64 + 1));
+    extension.while_suspended(|| (0..4).for_each(|page| mapping.check(page)));
+    let figures = extension.figures();
+    assert!(figures.peak_dram <= 128, "{figures:?}");
+    extension.while_suspended(|| mapping.check_all());
+    mapping.unmap(&extension, true);
+}
+
 /// Pages that were there before are not lost.
 #[test]
 #[ignore = "needs root: userfaultfd"]
