@@ -100,7 +100,7 @@ impl PassThrough {
 
     fn forget_file(&self, node: &Node) {
         if let Some(cache) = &self.cache {
-            cache.store().forget(node.identity);
+            cache.forget(node.identity);
         }
     }
 
@@ -111,7 +111,7 @@ impl PassThrough {
         {
             match stat(&node.path) {
                 Ok(about) if about.st_nlink > 0 => cache.store().forget_if_empty(node.identity),
-                _ => cache.store().forget(node.identity),
+                _ => cache.forget(node.identity),
             }
         }
     }
