@@ -149,7 +149,7 @@ soak-mount:
 # Boots kernels of Debian packages without KVM, so times in there mean nothing.
 test-vm:
 	@scripts/setup.sh $(VM_PACKAGES)
-	$(CARGO) build --release --locked -p terrace -p terrace-extend-preload -p terrace-heap-c
+	$(CARGO) build --release --locked -p terrace -p terrace-allocations -p terrace-extend-preload -p terrace-heap-c
 	scripts/vm/test.sh
 
 check:
