@@ -38,10 +38,12 @@ SMALLER = {
 APPLICATIONS = {
     "lulesh": ("LULESH", ["LULESH/lulesh", "-s", "40", "-i", "4"]),
     "minife": ("miniFE", ["miniFE/openmp/src/miniFE.x", "-nx", "28"]),
-    "comd": ("CoMD", ["CoMD/bin/CoMD-openmp", "-x", "24", "-y", "24", "-z", "24", "-N", "4", "-n", "1", "-d", BUILT / "CoMD" / "pots"]),
+    "comd": ("CoMD", ["CoMD/bin/CoMD-openmp", "-x", "24", "-y", "24", "-z", "24", "-N", "1", "-n", "1", "-d", BUILT / "CoMD" / "pots"]),
     "graph500": ("graph500", ["graph500/seq-csr/seq-csr", "-s", "14", "-e", "16"]),
     "xsbench": ("XSBench", ["XSBench/openmp-threading/XSBench", "-m", "event", "-s", "small", "-g", "2500", "-l", "30000", "-t", "1"]),
 }
+# XSBench ends with 1 where its checksum is not that of one of its own sizes.
+TOLERANT = ["sh", "-c", '"$0" "$@" || [ $? = 1 ]']
 
 
 def command(name):
@@ -58,7 +60,8 @@ def command(name):
     source, arguments = APPLICATIONS[name]
     subprocess.run(["sh", ROOT / "benches" / "proxies" / "programs" / "build.sh", source], check=True,
                    stdout=subprocess.DEVNULL)
-    return ["env", "OMP_NUM_THREADS=1", BUILT / arguments[0], *arguments[1:]]
+    shell = TOLERANT if name == "xsbench" else []
+    return ["env", "OMP_NUM_THREADS=1", *shell, BUILT / arguments[0], *arguments[1:]]
 
 
 def trace(name):
