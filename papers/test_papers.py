@@ -6,6 +6,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 PAPERS = Path(__file__).resolve().parent
 sys.path.insert(0, str(PAPERS))
@@ -35,6 +36,20 @@ class Common(unittest.TestCase):
                 common.fill_in(readme, {"x": text})
                 self.assertEqual(readme.read_text(),
                                  f"before\n<!-- x -->\n\n{text}\n\n<!-- /x -->\nafter\n")
+
+
+    def test_what_a_recorded_program_writes_stays_in_the_work_directory(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(common, "TERRACE", Path(folder) / "recorder"):
+            programs = Path(folder) / "programs"
+            programs.mkdir()
+            (programs / "programs.toml").write_text('[writer]\ncommand = ["true"]\n')
+            # Makes the trace that `-o` names, and writes a file of its own as some programs do.
+            common.TERRACE.write_text('#!/bin/sh\ntouch left-behind.yaml\nwhile [ "$1" != -o ]; do shift; done\ntouch "$2"\n')
+            common.TERRACE.chmod(0o755)
+            with mock.patch.object(common.Bench, "compile"), mock.patch.object(common, "say"):
+                trace = common.Bench(Path(folder) / "work", programs).record("writer", 1)
+            self.assertTrue(trace.exists())
+            self.assertTrue((trace.parent / "written" / "left-behind.yaml").exists())
 
 
 class Awad(unittest.TestCase):
