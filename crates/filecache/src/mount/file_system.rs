@@ -18,7 +18,7 @@ use fuser::{
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
 
 use super::attributes::{attributes, stat, timespec, version};
-use super::caller::Caller;
+use super::caller::{Caller, KillsIdBits};
 use super::handles::{Handle, Handles};
 use super::log::Log;
 use super::nodes::{Node, Nodes};
@@ -539,12 +539,16 @@ impl Filesystem for PassThrough {
         handle: FileHandle,
         offset: u64,
         data: &[u8],
-        _: WriteFlags,
+        flags: WriteFlags,
         _: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
+        // Past its page cache, the kernel leaves this to the file system.
+        let _kills = flags
+            .contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID)
+            .then(KillsIdBits::begin);
         let written = or_reply!(self.write_at(&handle, offset, data), reply);
         reply.written(written as u32);
     }
