@@ -103,7 +103,7 @@ check 'a placement: what it names is on node 0, nothing else' settles "never $ke
 check 'a placement: freed blocks leave node 0' settles "never $kept" 16 1 7 1 0 "$arrays" 900 recycles
 check 'a placement: what it names stays beside a policy, which has the rest' \
     settles "sampled:interval=2s $kept" 14 1 13 1 0.8 "$arrays" 900 reads
-check 'a placement: a child has no more on node 0' settles "never $kept" 10 2 7 0 0 "$arrays" 900 fork
+check 'a placement: a child has no more on node 0' settles "never $kept" 12 2 7 0 0 "$arrays" 900 fork
 
 # ends SIGNAL CODE: sends a signal to terrace in the middle of a run.
 ends() {
