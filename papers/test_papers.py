@@ -100,6 +100,13 @@ class Awad(unittest.TestCase):
                          {"full": 0.2, "partial": 0.3, "time": 0.8, "latency": 1.7, "accuracy": 0.5})
 
 
+    def test_the_share_chosen_is_the_smallest_with_few_enough_faults(self):
+        own = self.awad.applications
+        found = {"shares": {"25%": {"faults_a_ms": 400}, "50%": {"faults_a_ms": 122}, "75%": {"faults_a_ms": 1}}}
+        self.assertEqual(own.chosen(found), "50%")
+        self.assertEqual(own.chosen({"shares": {"25%": {"faults_a_ms": 400}}}), own.SHARES[-1])
+
+
 class OskinLoh(unittest.TestCase):
     def setUp(self):
         self.script = script("oskin-loh-2015")
@@ -120,6 +127,14 @@ class OskinLoh(unittest.TestCase):
         speedups = [self.work.page_cache(2, cycles) for cycles in self.script.CYCLES]
         self.assertEqual(speedups, sorted(speedups, reverse=True))
         self.assertLess(max(speedups), self.work.all_fast(2))
+
+    def test_the_share_chosen_is_the_smallest_with_few_enough_faults(self):
+        paper = {"setup": {"clock_ghz": 1.9, "slow_over_fast": 4.5}}
+        found = {"instructions": 1_000_000, "memory_accesses": 0, "faults": {"5%": 30, "20%": 20, "50%": 10}}
+        one = self.script.own_programs.Shares(found, paper)
+        self.assertAlmostEqual(one.works["5%"].fault_rate(3), 30)
+        self.assertEqual(one.chosen(3), "20%")
+        self.assertEqual(self.script.own_programs.Shares(found | {"faults": {"5%": 30}}, paper).chosen(3), "100%")
 
     def test_the_front_has_what_nothing_beats(self):
         points = {"a": (1, 1), "b": (3, 2), "c": (2, 2), "d": (4, 9), "e": (4, 9)}
