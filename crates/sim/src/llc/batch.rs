@@ -6,6 +6,7 @@ use terrace_base::Bytes;
 use terrace_policy::llc::Request;
 
 use super::flush::Flushed;
+use super::mix::Order;
 
 /// A request, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,15 @@ pub struct Near {
     pub after: u8,
 }
 
+/// An event that orders a core with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ordered {
+    /// The event.
+    pub order: Order,
+    /// Instructions that its core had executed before it.
+    pub instruction: u64,
+}
+
 /// Requests in the order of their arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
@@ -46,6 +56,8 @@ pub struct Batch {
     pub measured_from: Option<usize>,
     /// Lines that programs flush meanwhile, in order.
     pub flushed: Vec<Flushed>,
+    /// What orders cores before all requests.
+    pub orders: Vec<Ordered>,
 }
 
 impl Batch {
@@ -57,6 +69,7 @@ impl Batch {
         self.nears.clear();
         self.measured_from = None;
         self.flushed.clear();
+        self.orders.clear();
     }
 
     /// Returns the number of requests.
@@ -103,7 +116,8 @@ impl Batch {
         let each = size_of::<Request>() + size_of::<u64>();
         let flushed = self.flushed.len() * size_of::<Flushed>();
         let nears = self.nears.len() * size_of::<Near>() + self.afters.len();
-        Bytes((self.len() * each + flushed + nears) as u64)
+        let orders = self.orders.len() * size_of::<Ordered>();
+        Bytes((self.len() * each + flushed + nears + orders) as u64)
     }
 
     /// Returns the requests without their times.

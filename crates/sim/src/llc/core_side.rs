@@ -2,7 +2,7 @@
 
 use terrace_base::{Error, Result};
 
-use super::batch::Batch;
+use super::batch::{Batch, Ordered};
 use super::core::{CYCLE, ISSUE};
 use super::flush::{Flushes, Piece, pieces};
 use super::frames::{Faults, Frames};
@@ -39,7 +39,7 @@ pub struct CoreSide<'a> {
     requests: u64,
     /// Whether the warm-up is over.
     measures: bool,
-    /// The program that has executed last, and its accesses.
+    /// The core that has executed last, and its accesses.
     last: (usize, u64),
 }
 
@@ -90,17 +90,22 @@ impl<'a> CoreSide<'a> {
         self.fill_turns(batch, usize::MAX)
     }
 
-    /// Returns the number of programs.
-    pub fn programs(&self) -> usize {
-        self.mix.programs().len()
+    /// Whether cores can take turns by their time: there are several, and their requests are not in an order that was
+    /// simulated before.
+    pub fn can_keep_time(&self) -> bool {
+        let several = match self.rows {
+            Rows::Requests => self.mix.programs().len(),
+            Rows::Accesses | Rows::Filtered => self.cores.len(),
+        };
+        several > 1
     }
 
-    /// Has programs take turns by their time from now on, so that [`CoreSide::fill_turn`] makes their requests.
+    /// Has cores take turns by their time, before the first turn, so that [`CoreSide::fill_turn`] makes their requests.
     pub fn keep_time(&mut self) {
         self.mix.keep_time();
     }
 
-    /// Same as [`CoreSide::fill`] for a single turn, that of the program whose time is behind.
+    /// Same as [`CoreSide::fill`] for a single turn, that of the core whose time is behind.
     ///
     /// # Errors
     /// Errors of [`CoreSide::fill`].
@@ -108,16 +113,13 @@ impl<'a> CoreSide<'a> {
         self.fill_turns(batch, 1)
     }
 
-    /// Tells the time of the program that has executed last: `time` returns the time of a core that has executed so
-    /// many instructions.
+    /// Tells the time of the core that has executed last: `time` returns it by the core and its instructions.
     pub fn tell_time(&mut self, mut time: impl FnMut(usize, u64) -> u64) {
-        let (program, accesses) = self.last;
-        let cores = self.mix.programs()[program].cores.clone();
-        let times = cores.map(|core| time(core, self.cores[core].instructions));
-        let sum = times.sum();
+        let (core, accesses) = self.last;
+        let time = time(core, self.cores[core].instructions);
         // Time goes on even if a trace's instructions do not.
         let least = accesses.div_ceil(ACCESSES_AN_INSTRUCTION) * CYCLE / ISSUE;
-        self.mix.set_time(program, sum, least);
+        self.mix.set_time(core, time, least);
     }
 
     fn fill_turns(&mut self, batch: &mut Batch, turns: usize) -> Result<bool> {
@@ -134,8 +136,14 @@ impl<'a> CoreSide<'a> {
             let Some((program, run)) = self.mix.next(most)? else {
                 break;
             };
+            for order in self.mix.take_orders() {
+                batch.orders.push(Ordered {
+                    order,
+                    instruction: self.cores[order.core].instructions,
+                });
+            }
             self.accesses += run.range.len() as u64;
-            self.last = (program, run.range.len() as u64);
+            self.last = (run.core, run.range.len() as u64);
             self.make(program, &run, batch)?;
         }
         self.end_warmup(batch);
@@ -163,7 +171,7 @@ impl<'a> CoreSide<'a> {
     fn make(&mut self, program: usize, run: &Run, batch: &mut Batch) -> Result<()> {
         let programs = self.mix.programs();
         let space = Space::new(program, programs.len(), run.process)?;
-        let block = programs[program].block();
+        let block = &*run.block;
         let core = &self.cores[run.core];
         let executed = core.instructions.saturating_add(run.instructions);
         if executed > MOST_INSTRUCTIONS {

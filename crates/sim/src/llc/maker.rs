@@ -113,22 +113,9 @@ impl Maker<'_> {
             for shifted in first..=last {
                 let line = self.line(shifted)?;
                 private.touch(line, write, &mut |kind, line| {
-                    let ip = match kind.writes() {
-                        true => 0,
-                        false => block.ip.get(index).copied().unwrap_or(0),
-                    };
-                    let request = Request {
-                        line,
-                        ip,
-                        core: self.core,
-                        kind,
-                    };
+                    let ip = || block.ip.get(index).copied().unwrap_or(0);
                     let instruction = self.instruction(block, index, offset);
-                    batch.push(Asked {
-                        request,
-                        instruction,
-                        after: 0,
-                    });
+                    batch.push(self.asked(kind, line, ip, instruction, 0));
                 });
             }
             more += last - first;
@@ -165,17 +152,8 @@ impl Maker<'_> {
                 private.touch(line, access.write, &mut |kind, line| {
                     let demand = kind != Kind::WriteBack;
                     asks |= demand;
-                    let request = Request {
-                        line,
-                        ip: if kind.writes() { 0 } else { access.ip },
-                        core: self.core,
-                        kind,
-                    };
-                    batch.push(Asked {
-                        request,
-                        instruction,
-                        after: if demand { after } else { 0 },
-                    });
+                    let after = if demand { after } else { 0 };
+                    batch.push(self.asked(kind, line, || access.ip, instruction, after));
                 });
                 let is_near = !asks && private.first_misses() > misses;
                 if is_near && !access.write {
@@ -212,27 +190,40 @@ impl Maker<'_> {
             let access = block.get(index);
             self.check(access.address)?;
             let kind = rows.kind(&access);
-            let ip = if kind.writes() { 0 } else { access.ip };
             let instruction = self.instruction(block, index, offset);
             let after = block.depends.get(index).copied().unwrap_or(0);
             let size = access.size.saturating_sub(1);
             let last = access.address.saturating_add(size.into()) >> shift;
             for shifted in access.address >> shift..=last {
                 let line = self.line(shifted)?;
-                let request = Request {
-                    line,
-                    ip,
-                    core: self.core,
-                    kind,
-                };
-                batch.push(Asked {
-                    request,
-                    instruction,
-                    after,
-                });
+                batch.push(self.asked(kind, line, || access.ip, instruction, after));
             }
         }
         Ok(())
+    }
+
+    /// Returns a request of the core; `ip` returns the address of the instruction that asks, which is none for a
+    /// write-back.
+    #[inline]
+    fn asked(
+        &self,
+        kind: Kind,
+        line: u64,
+        ip: impl FnOnce() -> u64,
+        instruction: u64,
+        after: u8,
+    ) -> Asked {
+        let request = Request {
+            line,
+            ip: if kind.writes() { 0 } else { ip() },
+            core: self.core,
+            kind,
+        };
+        Asked {
+            request,
+            instruction,
+            after,
+        }
     }
 
     /// Returns the instructions that the core had executed at an access, `offset` accesses after the

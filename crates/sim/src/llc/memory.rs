@@ -566,8 +566,9 @@ mod tests {
         }
     }
 
-    /// Saturated with requests of which one in ten writes, as Kim, Yang and Mutlu compared five simulators (Ramulator,
-    /// CAL 2015, table 3; parameters: its README): DDR3-1600K, one rank, 32 requests of each kind in the queue.
+    /// Saturated with requests of which one in ten writes, as Kim, Yang and Mutlu compared five simulators (Ramulator: A
+    /// Fast and Extensible DRAM Simulator, CAL 2015, section 4.2 and table 3; parameters: note 5, and the README of the
+    /// simulator): DDR3-1600K, 11-11-11, one rank, open rows, 32 requests of each kind in the queue.
     /// Returns nanoseconds a request.
     fn saturated(mut line: impl FnMut(u64) -> u64) -> f64 {
         let (requests, queue, cycle) = (200_000, 32, 1_250);

@@ -1,13 +1,16 @@
 //! The memory side of a last-level cache, and how it delays the cores.
 
+use rustc_hash::FxHashMap;
 use terrace_base::{Bytes, Nanos, Result};
 use terrace_device::Consumed;
 use terrace_policy::llc::{Geometry, Kind};
+use terrace_trace::order::{Event, Point};
 
-use super::batch::{Asked, Near};
+use super::batch::{Asked, Near, Ordered};
 use super::core::{CYCLE, Core, LOOKUP};
 use super::level::{Level, Victim};
 use super::memory::{Chips, Memory, Transfers};
+use super::mix::Order;
 
 /// Ways of the DRAM cache.
 pub const DRAM_CACHE_WAYS: usize = 16;
@@ -42,6 +45,8 @@ pub struct MemorySide {
     memory: Memory,
     cache: Option<DramCache>,
     cores: Vec<Core>,
+    /// The times of releases, by program.
+    released: FxHashMap<(usize, Point), u64>,
     /// The readings at the end of the warm-up.
     begin: Reading,
 }
@@ -111,6 +116,7 @@ impl Backing {
             memory: self.memory.memory(line)?,
             cache: cache.transpose()?,
             cores: vec![Core::default(); cores],
+            released: FxHashMap::default(),
             begin: Reading::default(),
         })
     }
@@ -137,6 +143,24 @@ impl MemorySide {
             let until = self.write(line, looked);
             if until > looked {
                 self.cores[index].wait_until(until);
+            }
+        }
+    }
+
+    /// Notes the time of a release, or has a core wait for it.
+    pub fn order(&mut self, ordered: &Ordered) {
+        let Order {
+            program,
+            core,
+            event,
+        } = ordered.order;
+        let core = &mut self.cores[core];
+        core.advance(ordered.instruction);
+        match event {
+            Event::Release(point) => drop(self.released.insert((program, point), core.now())),
+            Event::Acquire(point) => {
+                let released = self.released.get(&(program, point));
+                core.wait_until(released.copied().unwrap_or(0));
             }
         }
     }

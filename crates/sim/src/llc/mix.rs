@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use terrace_base::{Error, Result};
+use terrace_trace::order::Event;
 use terrace_trace::{Columns, Format, Source};
 
 use super::grid::Extent;
@@ -14,17 +15,34 @@ const MOST_CORES: usize = 256;
 
 /// Instructions, approximately, of a turn, after which the program that is behind takes the next turn.
 const TURN: u64 = 1000;
+/// The same of a turn by time: about as long as a request to memory takes, so that what cores ask for at the same time
+/// meets there.
+const TIMED_TURN: u64 = 50;
 
 /// Programs that share a last-level cache, each on separate cores.
 ///
-/// Programs take turns by their time, if it is told ([`Mix::set_time`]), so that a fast one asks for more than a slow
-/// one; otherwise by the instructions that they have executed, so that all progress equally. A program
+/// Cores take turns by their time, if it is told ([`Mix::set_time`]), so that a fast one asks for more than a slow one,
+/// and a thread waits for those for which it waited when it was recorded; otherwise programs do by the instructions that
+/// they have executed, so that all progress equally, and threads keep to the order of their trace. A program
 /// that ends begins again until all have run once, as is usual for mixes; repeated accesses count, too,
 /// because other programs run beside them.
 pub struct Mix<'a> {
     programs: Vec<Program<'a>>,
-    /// By program: its time, if it is told.
+    /// By core: its time, if it is told.
     times: Option<Vec<u64>>,
+    /// What has ordered cores since [`Mix::take_orders`].
+    orders: Vec<Order>,
+}
+
+/// An event that orders a core with others of its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The program, by number.
+    pub program: usize,
+    /// The core.
+    pub core: usize,
+    /// What it does.
+    pub event: Event,
 }
 
 impl<'a> Mix<'a> {
@@ -49,6 +67,7 @@ impl<'a> Mix<'a> {
         Ok(Self {
             programs,
             times: None,
+            orders: Vec::new(),
         })
     }
 
@@ -130,30 +149,59 @@ impl<'a> Mix<'a> {
         if self.programs.iter().all(Program::done) {
             return Ok(None);
         }
+        if let Some(mut times) = self.times.take() {
+            let next = self.next_by_time(&mut times, most);
+            self.times = Some(times);
+            return next.map(Some);
+        }
         let (turn, instructions) = self.turn();
         let program = &mut self.programs[turn];
         program.go_on()?;
-        Ok(Some((turn, program.run(most, instructions))))
+        let any = program.cores.start;
+        Ok(Some((turn, program.run(any, most, instructions))))
     }
 
-    /// Has programs take turns by their times from now on, which begin at 0.
+    /// Returns the next run of the core whose time is behind, of those that need not wait for others.
+    fn next_by_time(&mut self, times: &mut [u64], most: u64) -> Result<(usize, Run)> {
+        self.programs.iter_mut().try_for_each(Program::go_on)?;
+        loop {
+            let programs = self.programs.iter().enumerate();
+            let ready =
+                programs.flat_map(|(program, of)| of.ready().map(move |core| (core, program)));
+            let behind = ready.min_by_key(|(core, _)| (times[*core], *core));
+            let (core, program) = behind.expect("the first step of a program is ready");
+            let of = &mut self.programs[program];
+            let Some(event) = of.take_order(core, &mut times[core]) else {
+                return Ok((program, of.run(core, most, TIMED_TURN)));
+            };
+            self.orders.push(Order {
+                program,
+                core,
+                event,
+            });
+        }
+    }
+
+    /// Has cores take turns by their times, which begin at 0, before the first turn.
     pub fn keep_time(&mut self) {
-        self.times = Some(vec![0; self.programs.len()]);
+        self.times = Some(vec![0; self.cores()]);
+        self.programs.iter_mut().for_each(Program::part_cores);
     }
 
-    /// Says how much time a program has taken, over all of its cores, and how much its last turn has at least.
-    pub fn set_time(&mut self, program: usize, time: u64, least: u64) {
-        if let Some(known) = self.times.as_mut().and_then(|all| all.get_mut(program)) {
+    /// Says how much time a core has taken, and how much its last turn has at least.
+    pub fn set_time(&mut self, core: usize, time: u64, least: u64) {
+        if let Some(known) = self.times.as_mut().and_then(|all| all.get_mut(core)) {
             *known = time.max(*known + least.max(1));
         }
     }
 
+    /// Takes what has ordered cores before the last run, in its order.
+    pub fn take_orders(&mut self) -> impl Iterator<Item = Order> {
+        self.orders.drain(..)
+    }
+
     /// Returns the program that is behind, and the instructions of its turn.
     fn turn(&self) -> (usize, u64) {
-        if let Some(times) = &self.times {
-            let behind = times.iter().enumerate().min_by_key(|(_, time)| **time);
-            return (behind.map_or(0, |(program, _)| program), TURN);
-        }
         let position = |index: usize| self.programs[index].position();
         let behind = |&index: &usize| (position(index), index);
         let all = 0..self.programs.len();

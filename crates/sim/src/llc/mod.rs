@@ -20,6 +20,8 @@
 //! - Addresses are virtual unless pages are given frames (`placement`, `frames`), and processes share
 //!   nothing (`lines`). Cores do not take lines from each other: where threads on two cores use a
 //!   line, each keeps a copy, and each that has written to it writes it back.
+//! - Where there are several cores and a memory, the core whose time is behind goes on, and a thread waits for those for
+//!   which it waited when it was recorded (`steps`, `mix`).
 //! - The banks of the last level are not modelled.
 
 pub(crate) mod batch;
@@ -49,6 +51,7 @@ pub mod results;
 pub(crate) mod settings;
 pub(crate) mod shared;
 mod simulated;
+mod steps;
 
 /// Constants of the models of core and memory, each explained where it is defined.
 pub mod model {

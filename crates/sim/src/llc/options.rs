@@ -91,7 +91,8 @@ fn hierarchy() -> Vec<Setting> {
         /// cores, shared evenly by the traces
         "cores" "N": number(1..=256, |grid, cores| grid.cores = Some(cores)),
             otherwise("one a trace"), single(), common(),
-            details("The default for a trace of requests is the number of cores that made it."),
+            details("Threads go to the cores of their program in turn, and each core goes on by its own time, where there \
+                     is a memory. The default for a trace of requests is the number of cores that made it."),
             result("cores", Unit::None, |one| one.pass.instructions.len());
         /// first private level of each core: size and ways, or off
         "l1" "SIZE[:WAYS]": quantity(level, |grid, size| grid.machine.private[0] = size),

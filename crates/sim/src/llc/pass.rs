@@ -27,8 +27,9 @@ pub struct Sinks<'a> {
 /// Simulates the private levels of all programs once, and all last-level caches on their requests.
 ///
 /// Caches are simulated in parallel, while the next requests are made; the results are the same on any
-/// number of processors. Several programs take turns by time, that of the first cache whose policy foresees nothing,
-/// with its first memory, so that all caches see the same requests; without one, by instructions. `progress` is
+/// number of processors. Several cores take turns by time, that of the first cache whose policy foresees nothing,
+/// with its first memory, so that all caches see the same requests; without one, programs do by
+/// instructions, and their threads keep to the order of their trace. `progress` is
 /// called with the number of accesses after every batch.
 ///
 /// # Errors
@@ -68,7 +69,7 @@ pub fn run(
     let mut core_side = CoreSide::new(mix, settings, rows_are)?;
 
     let has_time = !settings.memories.is_empty() && !seeing.is_empty();
-    let by_time = has_time && core_side.programs() > 1;
+    let by_time = has_time && core_side.can_keep_time();
     if by_time {
         core_side.keep_time();
     }

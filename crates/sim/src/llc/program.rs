@@ -4,16 +4,22 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
+use terrace_trace::order::Event;
 use terrace_trace::{Block, Columns, Format, Meta, Source, ahead, open_in};
 
-use crate::workload::thread_run;
+use super::steps::{Steps, Stretch};
 
 /// Instructions for each access of a trace that does not count them: about one instruction in three
 /// accesses memory.
 pub const INSTRUCTIONS_AN_ACCESS: u64 = 3;
+
+/// Known accesses of a program after which a core without any is taken to be idle. The recorder writes the accesses of a
+/// thread in chunks of some 16,000, so those of 64 threads are seen.
+const LOOK_AHEAD: usize = 1 << 20;
 
 /// Opens a trace at its beginning, each time that it is called.
 pub type Open<'a> = Box<dyn FnMut() -> Result<Box<dyn Source>> + Send + 'a>;
@@ -59,26 +65,28 @@ pub struct Program<'a> {
     limit: u64,
     /// Accesses left of this run.
     left: u64,
-    block: Block,
-    /// The next access of the block.
-    next: usize,
-    /// The first access of the block behind `next` that another thread makes; no more than `next` if that was not
-    /// looked for.
-    other: usize,
+    /// Accesses that were read and are to be made.
+    steps: Steps,
+    /// The block of the last run, to be read into again.
+    last: Arc<Block>,
+    /// Whether this run has been read to its end.
+    ended: bool,
     /// The instruction count at each thread's last access in this run.
     threads: FxHashMap<u16, u64>,
     /// The program's cores.
     pub cores: Range<usize>,
     /// Instructions of all threads.
     instructions: u64,
-    /// Whether the trace has been read to its end once.
+    /// Whether all accesses of the trace were made once.
     done: bool,
 }
 
 /// Consecutive accesses of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Range of the accesses in the block.
+    /// The block with the accesses.
+    pub block: Arc<Block>,
+    /// Their range in the block.
     pub range: Range<usize>,
     /// Process of the thread.
     pub process: u16,
@@ -106,16 +114,15 @@ impl<'a> Program<'a> {
             counts_instructions,
             limit,
             left: limit,
-            block: Block::default(),
-            next: 0,
-            other: 0,
+            steps: Steps::new(1),
+            last: Arc::default(),
+            ended: false,
             threads: FxHashMap::default(),
             cores: 0..1,
             instructions: 0,
             done: false,
         };
-        program.read()?;
-        if program.block.is_empty() {
+        if !program.read()? {
             return Err(Error::failure(format!(
                 "there is no access in {}",
                 program.name
@@ -137,6 +144,11 @@ impl<'a> Program<'a> {
         self.source.meta()
     }
 
+    /// Has each core make its accesses in an order of its own, by [`Program::ready`], before any is made.
+    pub fn part_cores(&mut self) {
+        self.steps.part(self.cores.len());
+    }
+
     /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
@@ -154,7 +166,9 @@ impl<'a> Program<'a> {
     /// Errors of the trace.
     pub fn has_ips(&mut self) -> Result<bool> {
         let says = |block: &Block| block.ip.iter().any(|ip| *ip != 0);
-        if says(&self.block) {
+        if let Some(next) = self.steps.next(0)
+            && says(&next.block)
+        {
             return Ok(true);
         }
         let (mut source, mut block, mut left) = ((self.open)()?, Block::default(), self.limit);
@@ -179,32 +193,42 @@ impl<'a> Program<'a> {
         self.instructions
     }
 
-    /// Returns the block that was read last.
-    pub fn block(&self) -> &Block {
-        &self.block
-    }
-
     /// Reads the next block, and returns false at the end of the trace.
     fn read(&mut self) -> Result<bool> {
-        (self.next, self.other) = (0, 0);
-        if self.left == 0 {
-            self.block.clear();
-            return Ok(false);
+        let mut block = Arc::try_unwrap(std::mem::take(&mut self.last)).unwrap_or_default();
+        block.clear();
+        if self.left > 0 {
+            self.source.read(&mut block)?;
         }
-        self.source.read(&mut self.block)?;
         if let Ok(left) = usize::try_from(self.left) {
-            self.block.truncate(left);
+            block.truncate(left);
         }
-        self.left -= self.block.len() as u64;
-        Ok(!self.block.is_empty())
+        self.left -= block.len() as u64;
+        self.ended = block.is_empty();
+        self.steps.push(Arc::new(block));
+        Ok(!self.ended)
     }
 
-    /// Reads the next block if all accesses were made.
+    /// Reads on until there is an access, and where cores go their own ways until each has one or much is known.
+    /// Returns false at the end of the trace.
+    fn read_on(&mut self) -> Result<bool> {
+        while !self.ended
+            && (self.steps.accesses() == 0
+                || self.steps.queues() > 1
+                    && self.steps.accesses() < LOOK_AHEAD
+                    && self.steps.lacks())
+        {
+            self.read()?;
+        }
+        Ok(self.steps.accesses() > 0)
+    }
+
+    /// Reads on if accesses are missing.
     ///
     /// # Errors
     /// Errors of the trace.
     pub fn prepare(&mut self) -> Result<()> {
-        if !self.done && self.next == self.block.len() && !self.read()? {
+        if !self.done && !self.read_on()? {
             self.done = true;
         }
         Ok(())
@@ -215,13 +239,20 @@ impl<'a> Program<'a> {
     /// # Errors
     /// Errors of the trace.
     pub fn go_on(&mut self) -> Result<()> {
-        if self.next < self.block.len() || self.read()? {
-            return Ok(());
+        match self.read_on()? {
+            true => Ok(()),
+            false => self.begin(),
         }
+    }
+
+    /// Begins a run through the trace.
+    fn begin(&mut self) -> Result<()> {
         self.source = (self.open)()?;
         self.left = self.limit;
         self.threads.clear();
-        match self.read()? {
+        self.steps.clear();
+        self.ended = false;
+        match self.read_on()? {
             true => Ok(()),
             false => Err(Error::failure(format!(
                 "{} had accesses when it was read first, and has none now",
@@ -230,19 +261,30 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Takes the next run of at most `most` accesses of one thread, up to about `instructions`; there
-    /// must be an access.
-    pub fn run(&mut self, most: u64, instructions: u64) -> Run {
-        let begin = self.next;
+    /// Returns the cores whose next step need not wait for other cores.
+    pub fn ready(&self) -> impl Iterator<Item = usize> {
+        self.steps.ready().map(|queue| self.cores.start + queue)
+    }
+
+    /// Takes the event that is the next step of a core, if it is one; `time` is that of the core, which waits.
+    pub fn take_order(&mut self, core: usize, time: &mut u64) -> Option<Event> {
+        self.steps.take_order(core - self.cores.start, time)
+    }
+
+    /// Takes the next run of at most `most` accesses of one thread, up to about `instructions`, on this core, or on any
+    /// where cores are not parted; there must be an access.
+    pub fn run(&mut self, core: usize, most: u64, instructions: u64) -> Run {
+        let queue = match self.steps.queues() {
+            1 => 0,
+            _ => core - self.cores.start,
+        };
+        let next = self.steps.next(queue).expect("the next step is an access");
+        let (thread, Stretch { block, range }) = (next.thread(), next.clone());
+        let begin = range.start;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        // Turns are short, and a thread may run on for the whole block: it is looked through once.
-        if self.other <= begin {
-            self.other = thread_run(&self.block, begin, self.block.len());
-        }
-        let end = self.other.min(begin.saturating_add(most));
-        let thread = self.block.thread.get(begin).copied().unwrap_or(0);
+        let end = range.end.min(begin.saturating_add(most));
         let (end, since, spent) = match self.counts_instructions {
-            true => self.counted(thread, begin..end, instructions),
+            true => self.counted(&block, thread, begin..end, instructions),
             false => {
                 let accesses = instructions / INSTRUCTIONS_AN_ACCESS + 1;
                 let accesses = usize::try_from(accesses).unwrap_or(usize::MAX);
@@ -250,15 +292,17 @@ impl<'a> Program<'a> {
                 (end, 0, (end - begin) as u64 * INSTRUCTIONS_AN_ACCESS)
             }
         };
-        self.next = end;
+        self.steps.take(queue, end - begin);
+        self.last = Arc::clone(&block);
         // A count that begins again at every access must not stop the program.
         self.instructions = self.instructions.saturating_add(spent.max(1));
         Run {
             range: begin..end,
-            process: self.block.process.get(begin).copied().unwrap_or(0),
+            process: block.process.get(begin).copied().unwrap_or(0),
             core: self.cores.start + usize::from(thread) % self.cores.len(),
             since,
             instructions: spent,
+            block,
         }
     }
 
@@ -266,11 +310,12 @@ impl<'a> Program<'a> {
     /// instructions.
     fn counted(
         &mut self,
+        block: &Block,
         thread: u16,
         range: Range<usize>,
         instructions: u64,
     ) -> (usize, u64, u64) {
-        let counts = &self.block.instruction[range.clone()];
+        let counts = &block.instruction[range.clone()];
         // A thread begins with its first access.
         let before = self.threads.get(&thread).copied().unwrap_or(counts[0]);
         let last = before.saturating_add(instructions);
@@ -350,7 +395,7 @@ mod tests {
                 if program.done() {
                     break;
                 }
-                lengths.push(program.run(*most, *instructions).range.len());
+                lengths.push(program.run(0, *most, *instructions).range.len());
             }
             prop_assert_eq!(lengths, slow(&accesses, block, &turns));
         }

@@ -88,6 +88,12 @@ impl Shared {
 
     /// Serves all requests of a batch.
     pub fn serve(&mut self, batch: &Batch) {
+        for memory_side in &mut self.memory_sides {
+            batch
+                .orders
+                .iter()
+                .for_each(|order| memory_side.order(order));
+        }
         let mut flushed = batch.flushed.iter().peekable();
         let mut begin = 0;
         loop {

@@ -222,7 +222,7 @@ impl<'a> Simulation<'a> {
     fn take(&mut self, task: usize) -> Result<Run> {
         let program = &mut self.tasks[task].program;
         program.go_on()?;
-        let mut run = program.run(ACCESSES, STEP);
+        let mut run = program.run(program.cores.start, ACCESSES, STEP);
         // Time goes on even if a trace's instructions do not.
         let least = (run.range.len() as u64).div_ceil(ACCESSES_AN_INSTRUCTION);
         run.instructions = run.instructions.max(least);
@@ -252,7 +252,7 @@ impl<'a> Simulation<'a> {
             instructions: run.instructions,
             counts_instructions: program.counts_instructions(),
         };
-        let (block, range) = (program.block(), run.range.clone());
+        let (block, range) = (&*run.block, run.range.clone());
         match of.private.is_there() {
             true => maker.touch(block, range, &mut of.private, &mut self.batch)?,
             false => maker.ask(block, range, self.rows, &mut self.batch)?,

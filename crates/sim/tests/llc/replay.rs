@@ -7,6 +7,7 @@ use terrace_policy::llc::Spec;
 use terrace_sim::llc::{
     Backing, Chips, Flushes, Llc, LlcMachine, Mix, Open, Pass, Placement, Sinks, Size, Warmup, run,
 };
+use terrace_trace::order::Order;
 use terrace_trace::{Access, Block, Meta, Sink, Source};
 
 /// A trace in memory, in blocks of some length.
@@ -14,6 +15,8 @@ use terrace_trace::{Access, Block, Meta, Sink, Source};
 pub struct Replay {
     pub meta: Meta,
     pub accesses: Vec<Access>,
+    /// What orders threads, by the row in the whole trace.
+    pub orders: Vec<Order>,
     pub block: usize,
     next: usize,
 }
@@ -28,6 +31,7 @@ impl Replay {
         Self {
             meta,
             accesses,
+            orders: Vec::new(),
             block,
             next: 0,
         }
@@ -51,6 +55,12 @@ impl Source for Replay {
         self.accesses[self.next..end]
             .iter()
             .for_each(|access| block.push(*access));
+        let rows = self.next as u64..end as u64;
+        let own = self.orders.iter().filter(|order| rows.contains(&order.row));
+        block.orders.extend(own.map(|order| Order {
+            row: order.row - rows.start,
+            ..*order
+        }));
         self.next = end;
         Ok(())
     }

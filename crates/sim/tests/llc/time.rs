@@ -4,9 +4,11 @@ use terrace_base::{Bytes, Result};
 use terrace_sim::llc::model::{BANKS, CYCLE, LOOKUP, NEAR};
 use terrace_sim::llc::{LlcMachine, Mix, Open, Pass, Sinks, run};
 use terrace_trace::generate::{Chase, KernelSettings};
+use terrace_trace::order::{Event, Order, Point};
 use terrace_trace::{Access, Source};
 
 use crate::replay::{Replay, memory, settings, simulate};
+use crate::slow::{Cores, Kind, Shared};
 
 /// Two private levels of 32 and 256 KiB and a last one of 1 MiB before a memory.
 fn machine(name: &str) -> LlcMachine {
@@ -112,5 +114,119 @@ fn a_fast_and_a_slow_program_share_a_cache_by_time() {
     assert!(
         instructions[0].abs_diff(instructions[1]) < 10_000,
         "{instructions:?}"
+    );
+}
+
+/// The accesses of threads that go round slices of their own, each of 512 KiB, one line in some instructions.
+fn slices(threads: u16, accesses: u64) -> Vec<Access> {
+    let access = |thread: u16, index: u64| Access {
+        instruction: index * (2 + u64::from(thread % 3)),
+        address: u64::from(thread) << 30 | index % 8192 * 64,
+        ip: 0x400,
+        thread,
+        size: 8,
+        write: index % 4 == 0,
+        ..Access::default()
+    };
+    let thread = |thread| (0..accesses).map(move |index| access(thread, index));
+    (0..threads).flat_map(thread).collect()
+}
+
+/// As they are recorded: a chunk of each thread in turn.
+fn in_chunks(rows: &[Access], chunk: usize) -> Vec<Access> {
+    let mut rows: Vec<(usize, Access)> = {
+        let mut counts = [0; 8];
+        let place = |access: &Access| {
+            let count = &mut counts[usize::from(access.thread)];
+            *count += 1;
+            ((*count - 1) / chunk, *access)
+        };
+        rows.iter().map(place).collect()
+    };
+    rows.sort_by_key(|(place, access)| (*place, access.thread));
+    rows.into_iter().map(|(_, access)| access).collect()
+}
+
+/// Two slices fit the last level of 1 MiB, so that who runs beside whom matters; the slow model takes the same rows
+/// merged by their instructions. Time is off by more than misses: rows that are merged take turns access by access, and
+/// close the rows of memory that others have opened.
+#[test]
+fn threads_over_slices_of_their_own_run_beside_each_other() {
+    let shapes = [Some((64, 8)), Some((512, 8))];
+    for threads in [2_u16, 3, 4, 8] {
+        let rows = slices(threads, 60_000);
+        let machine = machine("dram");
+        let recorded = simulate(
+            &machine,
+            &[&Replay::new(in_chunks(&rows, 16_000), 5_000)],
+            threads.into(),
+        );
+        let mut merged = rows;
+        merged.sort_by_key(|access| (access.instruction, access.thread));
+        let (mut cores, mut shared) = (
+            Cores::new(64, shapes, threads),
+            Shared::new((1024, 16), 16, false),
+        );
+        for asked in merged
+            .iter()
+            .flat_map(|access| cores.access(access))
+            .collect::<Vec<_>>()
+        {
+            assert!(asked.kind != Kind::WriteBack || asked.ip == 0);
+            shared.ask(&asked);
+        }
+        let (fast, slow) = (
+            recorded.pass.outcomes[0].counts.misses() as f64,
+            shared.found.misses as f64,
+        );
+        assert!(
+            (fast / slow - 1.0).abs() < 0.05,
+            "{threads} threads: {fast} misses, not {slow}"
+        );
+        let merged = simulate(&machine, &[&Replay::new(merged, 5_000)], threads.into());
+        let off = nanos(&recorded.pass) / nanos(&merged.pass) - 1.0;
+        println!("{threads} threads: {fast} misses, {slow} in the slow model, time {off:+.4}");
+        assert!(off.abs() < 0.2, "{threads} threads: {off}");
+    }
+}
+
+#[test]
+fn a_thread_waits_for_what_it_waited_for_when_it_was_recorded() {
+    // So far apart that neither is slower because of the other.
+    let load = |thread: u16, index: u64| Access {
+        instruction: 400 * index,
+        address: u64::from(thread) << 30 | index << 12,
+        ip: 0x400,
+        thread,
+        size: 8,
+        ..Access::default()
+    };
+    let thread = |thread| (0..4000).map(move |index| load(thread, index));
+    let rows: Vec<Access> = (0..2).flat_map(thread).collect();
+    let machine = machine("dram");
+    let together = simulate(&machine, &[&Replay::new(rows.clone(), 999)], 2).pass;
+    let order = |row, thread, event| Order {
+        row,
+        process: 0,
+        thread,
+        event,
+    };
+    let mut ordered = Replay::new(rows, 999);
+    // The second begins when the first has made half of its accesses.
+    ordered.orders = vec![
+        order(2000, 0, Event::Release(Point(7))),
+        order(4000, 1, Event::Acquire(Point(7))),
+    ];
+    let pass = simulate(&machine, &[&ordered], 2).pass;
+    let ends = |pass: &Pass| {
+        let cores = &pass.outcomes[0].memories[0].cores;
+        [cores[0].1.0 as f64, cores[1].1.0 as f64]
+    };
+    let ([first, second], [alone, other]) = (ends(&pass), ends(&together));
+    assert!((first / alone - 1.0).abs() < 0.02, "{first} {alone}");
+    let begin = second - other;
+    assert!(
+        (begin / (0.5 * first) - 1.0).abs() < 0.05,
+        "{begin} of {first}"
     );
 }
