@@ -40,6 +40,8 @@ class Application:
     limit_s: int = 900
     # Options of `terrace extend`.
     options: tuple = ()
+    # Whether it is also recorded with contents, and simulated.
+    recorded: bool = False
 
 
 SPHERE = ["--num_tsteps", "1", "--stages_per_ts", "1", "--checksum_freq", "0", "--num_vars", "40",
@@ -69,7 +71,7 @@ APPLICATIONS = {
     "miniamr": Application(
         "MiniAMR", "miniAMR", [*SPHERE, "--num_refine", "4", "--max_blocks", "2600"],
         [*SPHERE, "--num_refine", "2", "--max_blocks", "300"],
-        ["hydro", "5800", "4", "1"], ["hydro", "1024", "2", "1"], limit_s=400, options=("--small-blocks",)),
+        ["hydro", "5800", "4", "1"], ["hydro", "1024", "2", "1"], limit_s=400, options=("--small-blocks",), recorded=True),
 }
 # Shares of the footprint as DRAM beside the paper's. One of all is chosen by how often a program faults.
 OTHER_SHARES = [0.5, 0.75]
@@ -77,6 +79,8 @@ OTHER_SHARES = [0.5, 0.75]
 # and 11).
 PAPER_FAULTS_A_MS = 122
 PAIRS = 3
+# What is simulated.
+SIMULATED = ["page", "inclusive", "mfwr", "mfwr:words=2", "mfwr:words=3", "dcw:pin=off", "dcw"]
 ALONE = ["--applied-only"]
 
 
@@ -98,6 +102,17 @@ class Extended(common.Bench):
             say(f"MISSING: another program stands in for {source}")
             return None
         return built.stdout.strip()
+
+    def record(self, command):
+        """Records a command with contents, once; returns the trace."""
+        trace = self.work / f"{Path(command[0]).name}.parquet"
+        if not trace.exists():
+            partial = trace.with_suffix(".partial.parquet")
+            subprocess.run([common.TERRACE, "record", "-q", "--contents", "-o", partial, "--", *command],
+                           cwd=self.work, stdout=subprocess.DEVNULL, check=True,
+                           env=os.environ | {"OMP_NUM_THREADS": "1"})
+            partial.rename(trace)
+        return trace
 
     def extend(self, command, limit, dram, write="inclusive", options=()):
         """Runs a command with so much DRAM, `limit` seconds at most; returns the JSON of `terrace extend`."""
@@ -141,7 +156,7 @@ def measure_one(bench, application, quick):
     footprint = first["measured"]["footprint_bytes"]
 
     def with_share(share, write="inclusive", options=()):
-        return bench.extend(command, application.limit_s, int(footprint * share) // 4096 * 4096, write,
+        return bench.extend(command, application.limit_s, dram_bytes(footprint, share), write,
                             (*options, *application.options))
 
     found = {PAPER_SHARE: account(first, in_dram)}
@@ -150,6 +165,10 @@ def measure_one(bench, application, quick):
     chosen = min(whole or [max(found)], key=lambda share: abs(found[share]["faults_a_ms"] - PAPER_FAULTS_A_MS))
     for share in {PAPER_SHARE, chosen}:
         found[share]["applied"] = {scheme: applied(with_share(share, scheme, ALONE)) for scheme in APPLIED}
+    if application.recorded:
+        trace, staging = bench.record(command), first["settings"]["staging_pages"]
+        for share in {PAPER_SHARE, chosen}:
+            found[share]["simulated"] = simulated(trace, dram_bytes(footprint, share), staging)
     pairs = []
     if not found[chosen]["ended_by_limit"]:
         pairs = [[with_share(chosen, write, ALONE)["wall_s"] for write in ("inclusive", "mfwr")]
@@ -163,6 +182,20 @@ def measure_one(bench, application, quick):
         "chosen": str(chosen),
         "shares": {str(share): one for share, one in found.items()},
         "mfwr_pairs_s": [[round(one, 2) for one in pair] for pair in pairs],
+    }
+
+
+def dram_bytes(footprint, share):
+    return int(footprint * share) // 4096 * 4096
+
+
+def simulated(trace, dram, staging):
+    """Returns what schemes would have written, and how many pages were fetched, on the machine of `terrace extend`."""
+    run, = common.simulate(trace, 0, dram=dram, replacement="fifo", staging=staging, unwritten="zeros",
+                           levelling="none", write=SIMULATED)
+    return {
+        "fetches": run["full_misses"],
+        "cells": {scheme["name"]: scheme["cells"] for scheme in run["schemes"]},
     }
 
 
@@ -232,6 +265,10 @@ def tables(results, paper):
              for name, one in programs.items() for share, at in one["shares"].items()]),
         "savings": savings(results, paper, "paper", PAPERS_SCHEMES),
         "savings-chosen": savings(results, paper, "chosen", PAPERS_SCHEMES),
+        "simulated": table(
+            ["program", "DRAM", "side", "pages that left", *SIMULATED[1:]],
+            [row for name, one in programs.items() for share, at in one["shares"].items() if "simulated" in at
+             for row in sides(name, share, at)]),
         "others": savings(results, paper, "paper", OTHER_SCHEMES),
         "lifetime": table(
             ["program", "application", *LIFETIME_SCHEMES],
@@ -243,6 +280,15 @@ def tables(results, paper):
             [[name, f"{float(one['chosen']):.0%}", *medians(one["mfwr_pairs_s"])]
              for name, one in programs.items() if one["mfwr_pairs_s"]]),
     }
+
+
+def sides(name, share, at):
+    """Returns the rows of a program that was simulated as well: what it saves on both sides."""
+    cells = at["simulated"]["cells"]
+    live = [percent(saved(at, scheme)) for scheme in SIMULATED[1:]]
+    ours = [percent(1 - cells[scheme] / cells["page"]) for scheme in SIMULATED[1:]]
+    return [[name, f"{float(share):.0%}", side, f"{of['page'] // PAGE_CELLS:,}", *row]
+            for side, of, row in (("live", at["cells"], live), ("simulated", cells, ours))]
 
 
 def medians(pairs):
