@@ -112,7 +112,8 @@ struct Timeline {
     capacity: usize,
     /// A bit a time: whether the mark still stands.
     bits: Vec<u64>,
-    /// The Fenwick tree: word w holds the marks of the words in `w & (w + 1)..=w`.
+    /// The Fenwick tree: word w holds the marks of the words in `w & (w + 1)..=w`. The word in which time is enters
+    /// the tree when it is full: until then nothing asks for its marks.
     counts: Vec<u32>,
 }
 
@@ -130,9 +131,16 @@ impl Timeline {
         let time = self.owners.len();
         self.owners.push(page);
         self.bits[time / WORD] |= 1 << (time % WORD);
-        let mut word = time / WORD;
+        if time % WORD == WORD - 1 {
+            self.enter(time / WORD);
+        }
+    }
+
+    /// Enters a word that is full into the tree.
+    fn enter(&mut self, mut word: usize) {
+        let marks = self.bits[word].count_ones();
         while let Some(count) = self.counts.get_mut(word) {
-            *count += 1;
+            *count += marks;
             word |= word + 1;
         }
     }
@@ -140,6 +148,9 @@ impl Timeline {
     fn erase(&mut self, time: u32) {
         let mut word = time as usize / WORD;
         self.bits[word] &= !(1 << (time as usize % WORD));
+        if word == self.owners.len() / WORD {
+            return;
+        }
         while let Some(count) = self.counts.get_mut(word) {
             *count -= 1;
             word |= word + 1;
@@ -162,15 +173,17 @@ impl Timeline {
     /// notes where those of pages and of holes are then.
     fn redraw(&mut self, marks: &mut [u32], holes: &mut BinaryHeap<u32>, standing: u32) {
         let mut kept = 0;
-        for time in 0..self.owners.len() {
-            let owner = self.owners[time];
-            if self.bits[time / WORD] >> (time % WORD) & 1 == 1 {
+        for (word, bits) in self.bits.iter().enumerate() {
+            let mut bits = *bits;
+            while bits != 0 {
+                let owner = self.owners[word * WORD + bits.trailing_zeros() as usize];
                 match owner {
                     UNTOUCHED => holes.push(kept as u32),
                     page => marks[page as usize] = kept as u32,
                 }
                 self.owners[kept] = owner;
                 kept += 1;
+                bits &= bits - 1;
             }
         }
         self.owners.truncate(kept);
@@ -179,10 +192,11 @@ impl Timeline {
             .max(16);
         self.capacity = words * WORD;
         self.bits = (0..words).map(|word| ones(kept, word)).collect();
+        let full = kept / WORD * WORD;
         self.counts = (0..words)
             .map(|word| {
                 let first = (word & (word + 1)) * WORD;
-                kept.min((word + 1) * WORD).saturating_sub(first) as u32
+                full.min((word + 1) * WORD).saturating_sub(first) as u32
             })
             .collect();
     }

@@ -62,6 +62,9 @@ pub struct Program<'a> {
     block: Block,
     /// The next access of the block.
     next: usize,
+    /// The first access of the block behind `next` that another thread makes; no more than `next` if that was not
+    /// looked for.
+    other: usize,
     /// The instruction count at each thread's last access in this run.
     threads: FxHashMap<u16, u64>,
     /// The program's cores.
@@ -105,6 +108,7 @@ impl<'a> Program<'a> {
             left: limit,
             block: Block::default(),
             next: 0,
+            other: 0,
             threads: FxHashMap::default(),
             cores: 0..1,
             instructions: 0,
@@ -182,7 +186,7 @@ impl<'a> Program<'a> {
 
     /// Reads the next block, and returns false at the end of the trace.
     fn read(&mut self) -> Result<bool> {
-        self.next = 0;
+        (self.next, self.other) = (0, 0);
         if self.left == 0 {
             self.block.clear();
             return Ok(false);
@@ -231,8 +235,11 @@ impl<'a> Program<'a> {
     pub fn run(&mut self, most: u64, instructions: u64) -> Run {
         let begin = self.next;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let end = self.block.len().min(begin.saturating_add(most));
-        let end = thread_run(&self.block, begin, end);
+        // Turns are short, and a thread may run on for the whole block: it is looked through once.
+        if self.other <= begin {
+            self.other = thread_run(&self.block, begin, self.block.len());
+        }
+        let end = self.other.min(begin.saturating_add(most));
         let thread = self.block.thread.get(begin).copied().unwrap_or(0);
         let (end, since, spent) = match self.counts_instructions {
             true => self.counted(thread, begin..end, instructions),
@@ -271,5 +278,81 @@ impl<'a> Program<'a> {
         let now = counts[length - 1].max(before);
         self.threads.insert(thread, now);
         (range.start + length, before, now - before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use terrace_trace::Access;
+
+    /// Accesses in memory, read in blocks of some.
+    struct Recorded(Meta, Vec<Access>, usize);
+
+    impl Source for Recorded {
+        fn meta(&self) -> &Meta {
+            &self.0
+        }
+
+        fn read(&mut self, block: &mut Block) -> Result<()> {
+            block.clear();
+            let some = self.2.min(self.1.len());
+            self.1.drain(..some).for_each(|access| block.push(access));
+            Ok(())
+        }
+    }
+
+    /// The accesses of each turn, one after another: those of one thread of a process in the block, up to the first
+    /// that is further than `instructions` from the thread's last access.
+    fn slow(accesses: &[Access], block: usize, turns: &[(u64, u64)]) -> Vec<usize> {
+        let mut lengths = Vec::new();
+        let mut last = FxHashMap::default();
+        let mut begin = 0;
+        for (most, instructions) in turns.iter().cycle() {
+            let Some(first) = accesses.get(begin) else {
+                return lengths;
+            };
+            let before = *last.entry(first.thread).or_insert(first.instruction);
+            let end = accesses.len().min((begin / block + 1) * block);
+            let goes_on = |access: &&Access| {
+                (access.process, access.thread) == (first.process, first.thread)
+                    && access.instruction <= before + instructions
+            };
+            let length = accesses[begin..end].iter().take_while(goes_on).count();
+            let length = length.min(*most as usize).max(1);
+            begin += length;
+            last.insert(first.thread, accesses[begin - 1].instruction.max(before));
+            lengths.push(length);
+        }
+        lengths
+    }
+
+    proptest! {
+        #[test]
+        fn a_turn_is_one_of_a_single_thread(
+            steps in prop::collection::vec((0..2_u16, 0..2_u16, 0..9_u64), 1..80),
+            block in 1..30_usize,
+            turns in prop::collection::vec((1..9_u64, 0..40_u64), 1..6),
+        ) {
+            let mut instruction = 0;
+            let access = |&(process, thread, step): &(u16, u16, u64)| {
+                instruction += step;
+                Access { process, thread, instruction, ..Access::default() }
+            };
+            let accesses: Vec<Access> = steps.iter().map(access).collect();
+            let meta = Meta { counts_instructions: true, ..Meta::default() };
+            let source = Box::new(Recorded(meta, accesses.clone(), block));
+            let mut program = Program::new("a".to_owned(), once(source), None).unwrap();
+            let mut lengths = Vec::new();
+            for (most, instructions) in turns.iter().cycle() {
+                program.prepare().unwrap();
+                if program.done() {
+                    break;
+                }
+                lengths.push(program.run(*most, *instructions).range.len());
+            }
+            prop_assert_eq!(lengths, slow(&accesses, block, &turns));
+        }
     }
 }

@@ -22,7 +22,7 @@ use super::levelling;
 use super::names::{Picos, parse_latency, parse_prefetch};
 use super::placement::Placement;
 use super::setting::{Set, Setting, Values};
-use super::settings::{Fill, Inclusion, PageMachine, Prefetch, ThreadOrder, Tier, Work};
+use super::settings::{Fill, Inclusion, Initial, PageMachine, Prefetch, ThreadOrder, Tier, Work};
 use super::writes::Unwritten;
 use crate::setting::{Machine, settings};
 
@@ -40,9 +40,10 @@ const RESULTS: &str = "dram prefetch-cache memory read-latency write-latency cha
      shootdown threads instruction-time access-time warmup seed";
 
 /// Names of `--prefetch-work`.
-const WORK: [(&str, Work); 2] = [
+const WORK: [(&str, Work); 3] = [
     ("asynchronous", Work::Asynchronous),
     ("synchronous", Work::Synchronous),
+    ("single", Work::Single),
 ];
 
 /// Names of `--inclusion`.
@@ -65,6 +66,14 @@ const FILL: [(&str, Fill); 2] = [("page", Fill::Page), ("sectors", Fill::Sectors
 /// Names of `--unwritten`.
 const UNWRITTEN: [(&str, Unwritten); 2] =
     [("random", Unwritten::Random), ("zeros", Unwritten::Zeros)];
+
+/// Names of `--initial`.
+const INITIAL: [(&str, Initial); 4] = [
+    ("filled", Initial::Filled),
+    ("zero", Initial::Zero),
+    ("file", Initial::File),
+    ("tier", Initial::Tier),
+];
 
 /// Names of `--thread-order`.
 const THREAD_ORDER: [(&str, ThreadOrder); 2] = [
@@ -150,7 +159,8 @@ fn policies() -> Vec<Setting> {
         "prefetch-cache" "PAGES": number(0..=MOST_PAGES, |m, pages| m.prefetch_cache = pages), default("0"),
             column("prefetch cache", "prefetch_cache", Unit::None, |m| m.prefetch_cache),
             with(|field| field.behind("page_cluster"));
-        /// who waits for prefetches: nobody, or the fault that caused them
+        /// who waits for prefetches: nobody, or the fault that caused them; single: nobody, and a fault causes some only
+        /// while none is on its way
         "prefetch-work" "PREFETCH_WORK": names(&WORK, |m, work| m.work = work), default("asynchronous"),
             column("work", "prefetch_work", Unit::None, |m| name(&WORK, m.work)),
             with(|field| field.json("work"));
@@ -328,6 +338,12 @@ fn driving() -> Vec<Setting> {
         "thread-order" "ORDER": names(&THREAD_ORDER, |m, order| m.thread_order = order), default("recorded"),
             details("A trace without such a record leaves it to the place of a thread's accesses in it."),
             column("thread order", "thread_order", Unit::None, |m| name(&THREAD_ORDER, m.thread_order));
+        /// what pages hold before they are touched first: nothing, so that the first touch counts as a write; zeros;
+        /// what is in files; what is in the tier
+        "initial" "INITIAL": names(&INITIAL, |m, initial| m.initial = initial), default("filled"),
+            details("Beside `filled`, a page that was never written is not written to the tier. `filled` is right for \
+                     recordings of programs whose memory the kernel fills, as by read(2), which they do not show."),
+            column("initial", "initial", Unit::None, |m| name(&INITIAL, m.initial));
         /// accesses before figures are taken
         "warmup" "N": number(0..=u64::MAX, |m, accesses| m.warmup = accesses), default("0"),
             column("warm-up", "warmup", Unit::None, |m| m.warmup);

@@ -76,6 +76,9 @@ pub enum Work {
     /// The fault does not wait.
     #[default]
     Asynchronous,
+    /// The fault does not wait, and causes none, nor the work of handing it to the predictor, while one is on its way
+    /// (Awad 2016, 5.3).
+    Single,
 }
 
 /// What moves when a page of slow memory that serves lines moves to DRAM.
@@ -98,6 +101,21 @@ pub enum ThreadOrder {
     Recorded,
     /// Nothing: all threads begin at once, and none waits for another.
     Together,
+}
+
+/// What pages hold before they are touched first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Initial {
+    /// Nothing; the first touch of a page counts as a write. So it is with memory that the kernel fills for a
+    /// program, as by read(2), which a recording does not show.
+    #[default]
+    Filled,
+    /// Zeros: a page that was never written leaves DRAM without a write, and its next touch is a first one again.
+    Zero,
+    /// What is in files on the device of the tier: first touches read, and a page that was never written is read again.
+    File,
+    /// What is in the tier, where each page has its place.
+    Tier,
 }
 
 /// The slower tier.
@@ -162,6 +180,12 @@ impl PageMachine {
                 self.migration
             )));
         }
+        if self.initial != Initial::default() {
+            return Err(Error::usage(format!(
+                "--initial is for pages that come in by faults, of which --migration {} has none; leave it out",
+                self.migration
+            )));
+        }
         if self.writing.is_asked() {
             return Err(Error::usage(format!(
                 "--write counts pages that leave DRAM, and under --migration {} lines are written as well; leave it out",
@@ -223,6 +247,8 @@ pub struct PageMachine {
     pub warmup: u64,
     /// What decides when threads go on.
     pub thread_order: ThreadOrder,
+    /// What pages hold before they are touched first.
+    pub initial: Initial,
     /// Seed of the random numbers of policies, and of wear levelling.
     pub seed: u64,
     /// The write schemes that are asked what they would write.

@@ -37,6 +37,15 @@ impl Flags {
     /// The page is known by touches of placed objects alone, of which no migration policy is told.
     pub(super) const PLACED: Self = Self(1 << 12);
 
+    /// The page holds zeros: it was never written.
+    pub(super) const ZERO: Self = Self(1 << 13);
+    /// The page holds what its file does: it was never written.
+    pub(super) const FILE: Self = Self(1 << 14);
+    /// The page was given back, and does not hold what it held at first.
+    pub(super) const RETURNED: Self = Self(1 << 15);
+    /// The page was never written.
+    pub(super) const UNWRITTEN: Self = Self::ZERO.and(Self::FILE);
+
     /// The page has left the lists of DRAM, and is in DRAM still.
     pub(super) const IN_DRAM: Self = Self::WAITING.and(Self::WRITING).and(Self::STAGED);
 
@@ -134,16 +143,28 @@ impl Store {
         self.flags[page.index()].0 &= !flags.0;
     }
 
-    /// Records a write of a page to its place in the tier, a new place if it has none.
-    pub(super) fn write_out(&mut self, page: PageId) {
+    /// Has a page written by a program.
+    #[inline]
+    pub(super) fn write(&mut self, page: PageId) {
+        let flags = &mut self.flags[page.index()].0;
+        *flags = *flags & !Flags::UNWRITTEN.0 | Flags::DIRTY.0;
+    }
+
+    /// Gives a page a place in the tier if it has none, which is not a write.
+    pub(super) fn settle(&mut self, page: PageId) {
         if self.slots[page.index()] == NO_SLOT {
             let slot = self.place();
             self.slots[page.index()] = slot;
             self.pages[slot as usize] = Some(page);
         }
+        self.set(page, Flags::TIER);
+    }
+
+    /// Records a write of a page to its place in the tier, a new place if it has none.
+    pub(super) fn write_out(&mut self, page: PageId) {
+        self.settle(page);
         let writes = &mut self.writes[self.slots[page.index()] as usize];
         *writes = writes.saturating_add(1);
-        self.set(page, Flags::TIER);
         self.clear(page, Flags::DIRTY);
     }
 
@@ -175,10 +196,10 @@ impl Store {
     }
 
     /// Returns the pages in the aligned block of places around `page` on its device, in order of
-    /// place.
+    /// place; `page` alone if it has none.
     pub(super) fn neighbours(&self, page: PageId, cluster: u32) -> Vec<PageId> {
         let Some(slot) = self.slot(page) else {
-            return Vec::new();
+            return vec![page];
         };
         let begin = slot >> cluster << cluster;
         let block = begin..begin + (1 << cluster);

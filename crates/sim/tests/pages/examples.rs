@@ -4,7 +4,7 @@ use std::slice;
 
 use terrace_base::Nanos;
 use terrace_policy::replacement;
-use terrace_sim::pages::{Inclusion, Prefetch, Work};
+use terrace_sim::pages::{Inclusion, PageMachine, Prefetch, Work};
 use terrace_trace::Access;
 
 use crate::machine::{predictor, settings, simulate, stream, touch, touches};
@@ -181,20 +181,39 @@ fn a_prefetch_cache_keeps_fetched_pages_apart() {
     assert_eq!(after(12, 1).1, after(11, 1).1 + 1);
 }
 
-/// Fedorov 2016, figure 5.5: without a secondary queue a demand request waits for all prefetches
-/// that came before it; with one, for no more than the one that is being served.
-#[test]
-fn a_fault_waits_for_prefetches_in_the_main_queue() {
+/// A machine, and a program on it: 100 pages lie in the tier; 0 is needed, and 8 after it are foretold; then 80 is
+/// needed.
+fn foretold_twice() -> (PageMachine, Vec<Access>) {
     let mut machine = settings(64);
     machine.eviction_buffer = 64;
-    // 100 pages lie in the tier; 0 is needed, and 8 after it are foretold; then 80 is needed.
     let pass = (0..164).map(|page| touch(0, page * 10_000, page, W));
     let ends = [
         touch(0, 2_000_000, 0, R),
         touch(0, 2_000_001, 80, R),
         touch(0, 3_000_000, 80, R),
     ];
-    let program: Vec<_> = pass.chain(ends).collect();
+    (machine, pass.chain(ends).collect())
+}
+
+/// Awad 2016, 5.3: a fault causes no prefetches while some are on their way, and hands no work over.
+#[test]
+fn a_fault_causes_prefetches_only_while_none_is_on_its_way() {
+    let (mut machine, program) = foretold_twice();
+    machine.prefetch = predictor("spatial");
+    machine.fault.prefetch = Nanos(7);
+    for (work, issued, handed) in [(Work::Asynchronous, 16, 14), (Work::Single, 8, 7)] {
+        machine.work = work;
+        let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
+        assert_eq!(outcome.story.issued, issued, "{work:?}");
+        assert_eq!(outcome.times.prefetch, Nanos(handed), "{work:?}");
+    }
+}
+
+/// Fedorov 2016, figure 5.5: without a secondary queue a demand request waits for all prefetches
+/// that came before it; with one, for no more than the one that is being served.
+#[test]
+fn a_fault_waits_for_prefetches_in_the_main_queue() {
+    let (mut machine, program) = foretold_twice();
     let mut waited = |prefetch| {
         machine.prefetch = predictor(prefetch);
         let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);

@@ -4,6 +4,7 @@ mod bypass;
 mod curve;
 mod discards;
 mod examples;
+mod initial;
 mod laws;
 mod machine;
 mod naive;

@@ -42,7 +42,9 @@ impl Simulation {
             staging.rescue(page, &mut self.store);
         }
         self.store.give_up(page);
-        self.store.clear(page, Flags::KNOWN.and(Flags::DIRTY));
+        self.store.set(page, Flags::RETURNED);
+        self.store
+            .clear(page, Flags::KNOWN.and(Flags::DIRTY).and(Flags::UNWRITTEN));
         if let Some(writes) = &mut self.writes {
             writes.discard(page);
         }

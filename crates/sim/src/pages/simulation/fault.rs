@@ -5,7 +5,7 @@ use terrace_policy::Thread as ThreadId;
 use terrace_policy::prefetch::Outcome;
 use terrace_policy::replacement::{Answer, PageId, Touch};
 
-use super::super::settings::{Prefetch, Work};
+use super::super::settings::{Initial, Prefetch, Work};
 use super::super::store::Flags;
 use super::super::threads::{State, Way};
 use super::Simulation;
@@ -21,7 +21,7 @@ impl Simulation {
         self.count_access(index, write);
         let flags = self.store.flags(page);
         if write {
-            self.store.set(page, Flags::DIRTY);
+            self.store.write(page);
         }
         // A page that returns from the eviction buffer may already be dirty.
         let write = write || flags.any(Flags::DIRTY);
@@ -108,14 +108,13 @@ impl Simulation {
         evicted: Option<PageId>,
         pages: &PageTable,
     ) {
-        let near = flags.any(Flags::IN_DRAM);
         let way = match flags.any(Flags::KNOWN) {
-            false => Way::New,
-            true if near => Way::Near,
+            false => self.begin(page, flags),
+            true if flags.any(Flags::IN_DRAM) => Way::Near,
+            true if flags.any(Flags::ZERO) => Way::New,
             true => Way::Far,
         };
         self.threads[index].faulted = self.threads[index].now();
-        self.store.set(page, Flags::KNOWN);
         self.buffer.rescue(page, &mut self.store);
         if let Some(staging) = &mut self.staging {
             staging.rescue(page, &mut self.store);
@@ -135,12 +134,33 @@ impl Simulation {
                 self.let_go(page, false, self.threads[index].now(), pages);
                 self.store.set(page, Flags::FLIGHT);
                 self.spend(index, Part::Kernel, way);
-                if self.engine.is_some() {
+                if self.engine.is_some() && !self.is_throttled() {
                     self.spend(index, Part::Prefetch, way);
                 }
             }
         }
         self.threads[index].state = State::Faulting(page, way);
+    }
+
+    /// Notes what a page holds that was not touched so far, and returns where it is.
+    fn begin(&mut self, page: PageId, flags: Flags) -> Way {
+        let returned = flags.any(Flags::RETURNED);
+        self.store.set(page, Flags::KNOWN);
+        self.store.clear(page, Flags::RETURNED);
+        let (way, unwritten) = match self.settings.initial {
+            Initial::Filled => return Way::New,
+            Initial::Tier if returned => return Way::New,
+            Initial::Tier => {
+                self.store.settle(page);
+                return Way::Far;
+            }
+            Initial::Zero => (Way::New, Flags::ZERO),
+            Initial::File => (Way::Far, Flags::FILE),
+        };
+        if !self.store.flags(page).any(Flags::DIRTY) {
+            self.store.set(page, unwritten);
+        }
+        way
     }
 
     /// Unmaps the evicted page, if there is one.

@@ -44,8 +44,16 @@ impl Simulation {
         }
     }
 
+    /// Whether a fault causes no prefetches, as some are on their way.
+    pub(super) fn is_throttled(&self) -> bool {
+        self.settings.work == Work::Single && self.fetching > 0
+    }
+
     /// Reports a fault on a page in the tier to the predictor.
     pub(super) fn foresee(&mut self, index: usize, page: PageId, pages: &PageTable) {
+        if self.is_throttled() {
+            return;
+        }
         let Some(engine) = &mut self.engine else {
             return;
         };
@@ -59,14 +67,17 @@ impl Simulation {
     }
 
     /// Fetches ahead the pages that the predictor proposes while the device is idle. Fetches all of
-    /// them if faults wait for them anyway, and if the engine has no queue of its own: its fetches
-    /// are then demand requests, whatever else waits (CORP, Fedorov 2016, 5.5.2).
+    /// them if faults wait for them anyway, if no others are fetched until they are there, and if the engine has no
+    /// queue of its own: its fetches are then demand requests, whatever else waits (CORP, Fedorov 2016, 5.5.2).
     pub(super) fn issue(&mut self, now: Nanos, pages: &PageTable) {
+        if self.is_throttled() {
+            return;
+        }
         let Some(engine) = &self.engine else {
             return;
         };
         let direct = engine.is_direct();
-        let all = direct || self.settings.work == Work::Synchronous;
+        let all = direct || self.settings.work != Work::Asynchronous;
         let class = match direct {
             true => Class::Demand,
             false => Class::Prefetch,
@@ -163,7 +174,8 @@ impl Simulation {
     /// Has a page written that leaves DRAM, if the tier has no copy that is up to date.
     fn leave(&mut self, page: PageId) -> Departure {
         let flags = self.store.flags(page);
-        if flags.any(Flags::TIER) && !flags.any(Flags::DIRTY) {
+        let has_copy = flags.any(Flags::TIER) && !flags.any(Flags::DIRTY);
+        if has_copy || flags.any(Flags::UNWRITTEN) {
             if let Some(writes) = &mut self.writes {
                 writes.leave(page, false);
             }
@@ -329,6 +341,8 @@ impl Memory for View<'_> {
             Residence::InTier
         } else if self.replacement.contains(page) || flags.any(Flags::IN_DRAM.and(Flags::FLIGHT)) {
             Residence::InMemory
+        } else if flags.any(Flags::ZERO) {
+            Residence::Nowhere
         } else {
             Residence::InTier
         }
