@@ -16,8 +16,8 @@ sys.path[:0] = [str(FOLDER.parent)]
 import common  # noqa: E402
 from common import say, table  # noqa: E402
 
-# The part of the slides' files, transactions and memories that is simulated.
-PART, QUICK_PART = 16, 64
+# The part of the slides' files, transactions and memories that is simulated, and smaller parts to compare it with.
+PART, QUICK_PART, SMALLER = 1, 64, [16, 64]
 # Gigabytes: the page cache, with no flash and with some of it.
 DRAM_GB, EMULATED_DRAM_GB, FLASH_GB = [1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4], 4
 # DRAM of what has only one.
@@ -117,6 +117,8 @@ def measure(paper, quick):
     say("simulating emulated flash")
     slowed = simulate([one], **emulated | {"dram": [scale.size(dram) for dram in EMULATED_DRAM_GB]},
                       flash_slow_down=SLOW_DOWNS)
+    say("simulating smaller parts of everything")
+    smaller = {part: smaller_part(Scale(work, paper, part)) for part in SMALLER}
     say("simulating a series of processes")
     series = course([scale.trace(paper["series"]["processes"])], TENTHS, **emulated)
     say("simulating organisations, admission and a scan")
@@ -127,9 +129,15 @@ def measure(paper, quick):
     flushed = simulate([one, scale.scan(ONE_DRAM_GB)], **wearing)
     scanned = simulate([one, scale.scan(10 * FLASH_GB)], **wearing)
     return {"part": scale.part, "dram_gb": DRAM_GB, "emulated_dram_gb": EMULATED_DRAM_GB, "flash_gb": FLASH_GB,
-            "slow_downs": SLOW_DOWNS, "unmodified": unmodified, "emulated": slowed,
+            "slow_downs": SLOW_DOWNS, "unmodified": unmodified, "emulated": slowed, "smaller": smaller,
             "series": series, "organisations": organisations, "admissions": admissions,
             "flushed": flushed, "scanned": scanned}
+
+
+def smaller_part(scale):
+    """Simulates the least DRAM, without flash and with it."""
+    dram, flash = scale.size(DRAM_GB[0]), scale.size(FLASH_GB)
+    return simulate([scale.trace()], dram=dram, flash_size=["off", flash], memory="dram", admission="all")
 
 
 def megabytes(rate):
@@ -142,7 +150,7 @@ def percent(share):
 
 def tables(results, _):
     return {"unmodified": unmodified_table(results), "read": emulated_table(results, "read_rate"),
-            "write": emulated_table(results, "write_rate"), "series": series_table(results),
+            "write": emulated_table(results, "write_rate"), "scale": scale_table(results), "series": series_table(results),
             "organisations": organisation_table(results), "admission": admission_table(results), **live_tables()}
 
 
@@ -167,6 +175,16 @@ def emulated_table(results, rate):
         runs = results["emulated"][at * len(factors):(at + 1) * len(factors)]
         rows.append([dram, megabytes(alone[rate]), *(megabytes(run[rate]) for run in runs)])
     return table(["DRAM, GB", "no flash", *(f"factor {factor}" for factor in factors)], rows)
+
+
+def scale_table(results):
+    """Returns the least DRAM, without flash and with it, of the whole and of smaller parts."""
+    rows = []
+    for part, (alone, with_flash) in {results["part"]: (results["unmodified"][0], results["emulated"][0]),
+                                      **results["smaller"]}.items():
+        rows.append([f"1/{part}" if int(part) > 1 else "all", megabytes(alone["read_rate"]), percent(1 - alone["dram_hit_rate"]),
+                     megabytes(with_flash["read_rate"]), percent(1 - with_flash["flash_hit_rate"])])
+    return table(["part", "no flash: read, MB/s", "DRAM misses", "factor 1: read, MB/s", "flash misses"], rows)
 
 
 def series_table(results):
