@@ -1,8 +1,9 @@
 """Repeats the slides of Koob 2010 by simulation: PostMark over a page cache, emulated flash and a disk.
 
-Usage: repeat.py [--quick]    with a quarter of the files and transactions; results stay in the work directory
+Usage: repeat.py [--quick]    with a sixty-fourth of everything; results stay in the work directory
 """
 
+import itertools
 import json
 import statistics
 import subprocess
@@ -15,14 +16,15 @@ sys.path[:0] = [str(FOLDER.parent)]
 import common  # noqa: E402
 from common import say, table  # noqa: E402
 
-# The part of the slides' files, transactions and memories that is simulated.
-PART, QUICK_PART = 16, 64
+# The part of the slides' files, transactions and memories that is simulated, and smaller parts to compare it with.
+PART, QUICK_PART, SMALLER = 1, 64, [16, 64]
 # Gigabytes: the page cache, with no flash and with some of it.
 DRAM_GB, EMULATED_DRAM_GB, FLASH_GB = [1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4], 4
 # DRAM of what has only one.
 ONE_DRAM_GB = 2
 SLOW_DOWNS = [1, 2, 5, 10, 20, 50, 100]
 ADMISSIONS = ["all", "second-read", "sketch", "sketch:reads=3", "sequential+second-read"]
+TENTHS = 10
 ORGANISATIONS = ["extended", "multilevel", "memory"]
 # As the kernel does, written pages wait in DRAM.
 KERNEL = {"writes": "back"}
@@ -32,9 +34,8 @@ PAGE = 4096
 class Scale:
     """PostMark of the slides, or a part of it: traces, and sizes of memories."""
 
-    def __init__(self, work, paper, quick):
-        self.work, self.postmark = work, paper["postmark"]
-        self.part = QUICK_PART if quick else PART
+    def __init__(self, work, paper, part):
+        self.work, self.postmark, self.part = work, paper["postmark"], part
         work.mkdir(parents=True, exist_ok=True)
 
     def size(self, gigabytes):
@@ -106,7 +107,8 @@ def course(traces, parts, **options):
 
 
 def measure(paper, quick):
-    scale = Scale(common.work_directory(FOLDER), paper, quick)
+    work = common.work_directory(FOLDER)
+    scale = Scale(work, paper, QUICK_PART if quick else PART)
     one = scale.trace()
     flash = {"dram": scale.size(ONE_DRAM_GB), "flash_size": scale.size(FLASH_GB)}
     emulated = flash | {"memory": "dram", "admission": "all"}
@@ -115,8 +117,10 @@ def measure(paper, quick):
     say("simulating emulated flash")
     slowed = simulate([one], **emulated | {"dram": [scale.size(dram) for dram in EMULATED_DRAM_GB]},
                       flash_slow_down=SLOW_DOWNS)
+    say("simulating smaller parts of everything")
+    smaller = {part: smaller_part(Scale(work, paper, part)) for part in SMALLER}
     say("simulating a series of processes")
-    series = course([scale.trace(paper["series"]["processes"])], 10, **emulated)
+    series = course([scale.trace(paper["series"]["processes"])], TENTHS, **emulated)
     say("simulating organisations, admission and a scan")
     organisations = simulate([one], **emulated | {"organisation": ORGANISATIONS})
     wearing = flash | {"admission": ADMISSIONS, "memory": "nvme-flash"}
@@ -125,9 +129,15 @@ def measure(paper, quick):
     flushed = simulate([one, scale.scan(ONE_DRAM_GB)], **wearing)
     scanned = simulate([one, scale.scan(10 * FLASH_GB)], **wearing)
     return {"part": scale.part, "dram_gb": DRAM_GB, "emulated_dram_gb": EMULATED_DRAM_GB, "flash_gb": FLASH_GB,
-            "slow_downs": SLOW_DOWNS, "unmodified": unmodified, "emulated": slowed, "series": series,
-            "organisations": organisations, "admissions": admissions,
+            "slow_downs": SLOW_DOWNS, "unmodified": unmodified, "emulated": slowed, "smaller": smaller,
+            "series": series, "organisations": organisations, "admissions": admissions,
             "flushed": flushed, "scanned": scanned}
+
+
+def smaller_part(scale):
+    """Simulates the least DRAM, without flash and with it."""
+    dram, flash = scale.size(DRAM_GB[0]), scale.size(FLASH_GB)
+    return simulate([scale.trace()], dram=dram, flash_size=["off", flash], memory="dram", admission="all")
 
 
 def megabytes(rate):
@@ -140,8 +150,14 @@ def percent(share):
 
 def tables(results, _):
     return {"unmodified": unmodified_table(results), "read": emulated_table(results, "read_rate"),
-            "write": emulated_table(results, "write_rate"), "series": series_table(results),
-            "organisations": organisation_table(results), "admission": admission_table(results), "live": live_table()}
+            "write": emulated_table(results, "write_rate"), "scale": scale_table(results), "series": series_table(results),
+            "organisations": organisation_table(results), "admission": admission_table(results), **live_tables()}
+
+
+def live_tables():
+    live = json.loads((FOLDER / "live.json").read_text())
+    found = {"live": live_table(live), "flash-time": flash_time_table(live)}
+    return found | ({"live-series": live_series_table(live)} if "series" in live else {})
 
 
 def unmodified_table(results):
@@ -159,6 +175,16 @@ def emulated_table(results, rate):
         runs = results["emulated"][at * len(factors):(at + 1) * len(factors)]
         rows.append([dram, megabytes(alone[rate]), *(megabytes(run[rate]) for run in runs)])
     return table(["DRAM, GB", "no flash", *(f"factor {factor}" for factor in factors)], rows)
+
+
+def scale_table(results):
+    """Returns the least DRAM, without flash and with it, of the whole and of smaller parts."""
+    rows = []
+    for part, (alone, with_flash) in {results["part"]: (results["unmodified"][0], results["emulated"][0]),
+                                      **results["smaller"]}.items():
+        rows.append([f"1/{part}" if int(part) > 1 else "all", megabytes(alone["read_rate"]), percent(1 - alone["dram_hit_rate"]),
+                     megabytes(with_flash["read_rate"]), percent(1 - with_flash["flash_hit_rate"])])
+    return table(["part", "no flash: read, MB/s", "DRAM misses", "factor 1: read, MB/s", "flash misses"], rows)
 
 
 def series_table(results):
@@ -184,25 +210,88 @@ def admission_table(results):
                   "a scan writes, of the flash"], rows)
 
 
-def live_table():
+def live_table(live):
     """Returns what `live.py` has measured, beside the simulation of what it recorded, alone and with the time that the
     programs take above a disk that takes none: medians, and the range of the measured rate."""
-    live = json.loads((FOLDER / "live.json").read_text())
-    median = statistics.median
-    programs = median(run["seconds"] for run in live["programs"])
     rows = []
-    for factor in dict.fromkeys(run["factor"] for run in live["disk"]):
-        runs = [run for run in live["disk"] if run["factor"] == factor]
-        simulated = [run["simulated"] for run in runs]
-        bytes_ = median(run["read_bytes"] for run in runs)
-        taken = sorted(run["seconds"] for run in runs)
-        foretold = median(one["seconds"] for one in simulated)
-        hits = [percent(median(one["flash_hit_rate"] for one in of)) if factor else "" for of in (runs, simulated)]
-        rows.append([factor or "no flash", *(percent(median(one["dram_hit_rate"] for one in of)) for of in (runs, simulated)),
-                     *hits, megabytes(bytes_ / median(taken)), f"{megabytes(bytes_ / taken[-1])} to {megabytes(bytes_ / taken[0])}",
-                     megabytes(bytes_ / foretold), megabytes(bytes_ / (foretold + programs))])
-    return table(["factor of the flash", "DRAM hits", "simulated", "flash hits", "simulated", "read, MB/s", "range",
+    for dram, factor in live_kinds(live):
+        runs = live_runs(live, dram, factor)
+        hits = [percent(found) if factor or at == 0 else "" for at, of in enumerate(("dram_hit_rate", "flash_hit_rate"))
+                for found in (median(runs, of), simulated_median(runs, of))]
+        measured, slowest, fastest, alone, with_programs = live_rates(live, dram, factor)
+        rows.append([dram, factor or "no flash", *hits, megabytes(measured), f"{megabytes(slowest)} to {megabytes(fastest)}",
+                     megabytes(alone), megabytes(with_programs)])
+    return table(["DRAM, GB", "factor of the flash", "DRAM hits", "simulated", "flash hits", "simulated", "read, MB/s", "range",
                   "simulated", "simulated, and the programs"], rows)
+
+
+def live_kinds(live):
+    return list(dict.fromkeys((run["dram_gb"], run["factor"]) for run in live["runs"] if run["disk"]))
+
+
+def live_runs(live, dram, factor, disk=True):
+    return [run for run in live["runs"] if (run["dram_gb"], run["factor"], run["disk"]) == (dram, factor, disk)]
+
+
+def median(runs, name):
+    return statistics.median(run[name] for run in runs) if runs[0][name] is not None else None
+
+
+def simulated_median(runs, name):
+    return median([run["simulated"] for run in runs], name)
+
+
+def live_rates(live, dram, factor):
+    """Returns read rates: measured, the slowest, the fastest, simulated, and that with the time of the programs."""
+    runs, programs = live_runs(live, dram, factor), median(live_runs(live, dram, None, disk=False), "seconds")
+    foretold, taken = simulated_median(runs, "seconds"), sorted(run["seconds"] for run in runs)
+    seconds = [statistics.median(taken), taken[-1], taken[0], foretold, foretold + programs]
+    return [median(runs, "read_bytes") / one for one in seconds]
+
+
+def flash_time_table(live):
+    """Returns the time of a page of emulated flash, as the mount has measured it and as the simulation has it."""
+    rows = []
+    for factor in [factor for factor in dict.fromkeys(run["factor"] for run in live["runs"]) if factor]:
+        runs = [run for run in live["runs"] if run["factor"] == factor]
+        rows.append([factor, f"{median(runs, 'flash_page_ns') / 1e3:.1f}", f"{simulated_median(runs, 'flash_page_ns') / 1e3:.1f}"])
+    return table(["factor of the flash", "page, us", "simulated"], rows)
+
+
+def live_series_table(live):
+    """Returns the miss rates of the series of processes, by tenths of the pages read, and of its simulation."""
+    found = live_series(live["series"])
+    rows = [[at, *(percent(rates[at - 1]) for rates in found)] for at in range(1, TENTHS + 1)]
+    return table(["tenth of the pages read", "DRAM misses", "simulated", "flash misses", "simulated"], rows)
+
+
+def live_series(series):
+    """Returns the miss rates of DRAM, live and simulated, and those of flash, by tenths of the pages read."""
+    looks, epochs = series["looks"] + series["ends"][-1:], series["simulated"]
+    levels = [[look[name] for look in looks] for name in ("reads", "dram_misses", "disk_reads")]
+    reads = [epoch["reads"] for epoch in epochs]
+    missed = [count * (epoch["dram_miss_rate"] or 0) for count, epoch in zip(reads, epochs)]
+    from_disk = [count * (epoch["flash_miss_rate"] or 0) for count, epoch in zip(missed, epochs)]
+    foretold = [list(itertools.accumulate(counts)) for counts in (reads, missed, from_disk)]
+    (dram, flash), (foretold_dram, foretold_flash) = by_tenths(*levels), by_tenths(*foretold)
+    return dram, foretold_dram, flash, foretold_flash
+
+
+def by_tenths(reads, missed, from_disk):
+    """Returns two miss rates in tenths of the pages read, of sums in the course of time: between two looks all goes on
+    evenly."""
+    ends = [reads[-1] * tenth / TENTHS for tenth in range(TENTHS + 1)]
+    at = [[interpolated(end, reads, sums) for end in ends] for sums in (reads, missed, from_disk)]
+    steps = [[after - before for before, after in itertools.pairwise(sums)] for sums in at]
+    return ([part / whole for part, whole in zip(*steps[1::-1])], [part / whole for part, whole in zip(*steps[:0:-1])])
+
+
+def interpolated(x, xs, ys):
+    """Returns the value of a line through points, which begins at zero."""
+    for (x0, y0), (x1, y1) in itertools.pairwise([(0, 0), *zip(xs, ys)]):
+        if x0 < x1 and x <= x1:
+            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+    return ys[-1]
 
 
 def draw(results, target):
