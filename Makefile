@@ -117,10 +117,11 @@ test-root:
 test-data:
 	$(CARGO) test --workspace --locked -- --ignored shared_data
 
-# A browser draws the pages of results; any error on its console is a failure.
+# A browser draws the pages of results; any error on its console is a failure. The whole workspace is named as in
+# `test`, so that nothing is built again with fewer features of the crates below.
 test-html:
 	@scripts/setup.sh $(HTML_PACKAGES)
-	$(CARGO) test --locked -p terrace --test html -- --include-ignored
+	$(CARGO) test --workspace --locked --test html -- --include-ignored
 
 test-random:
 	env -u PROPTEST_RNG_SEED PROPTEST_CASES=$${PROPTEST_CASES:-1000} $(CARGO) test --workspace --locked
@@ -149,7 +150,7 @@ soak-mount:
 # Boots kernels of Debian packages without KVM, so times in there mean nothing.
 test-vm:
 	@scripts/setup.sh $(VM_PACKAGES)
-	$(CARGO) build --release --locked -p terrace -p terrace-extend-preload -p terrace-heap-c
+	$(CARGO) build --release --locked -p terrace -p terrace-allocations -p terrace-extend-preload -p terrace-heap-c
 	scripts/vm/test.sh
 
 check:

@@ -31,9 +31,12 @@ class Bench:
         """`inputs` maps names to functions that make an input in the work directory."""
         if not TERRACE.exists():
             sys.exit(f"{TERRACE} is not there; run `make build` first")
-        self.work = Path(work)
+        self.work = Path(work).absolute()
         self.bin = self.work / "bin"
         self.bin.mkdir(parents=True, exist_ok=True)
+        # Programs run here: some write files into the folder that they are run in.
+        self.written = self.work / "written"
+        self.written.mkdir(exist_ok=True)
         self.folder = folder
         self.inputs = INPUTS | (inputs or {})
         self.places = {"bin": self.bin, "programs": folder, "work": self.work}
@@ -71,7 +74,7 @@ class Bench:
         partial = trace.with_suffix(".partial.parquet")
         recorder = [TERRACE, "record", "--quiet", "--limit", str(limit), *options, "-o", partial]
         log = trace.with_suffix(".log")
-        code = run([*recorder, "--", *command], program.get("stdin"), log)
+        code = run([*recorder, "--", *command], program.get("stdin"), log, self.written)
         if code != 0:
             sys.exit(f"recording {name} failed with exit code {code}; what it said is in {log}")
         partial.rename(trace)
@@ -131,16 +134,16 @@ def succeeds(command):
         return False
 
 
-def run(command, stdin, log):
-    """Runs a command that writes its results to a file; returns its exit code.
+def run(command, stdin, log, folder=None):
+    """Runs a command in a folder, by default the caller's; what it says goes to a file. Returns its exit code.
 
     If lines are sent to the command, its input stays open: some programs stop computing when
     there is more to read, and also at the end of their input.
     """
     with log.open("w") as said:
         if stdin is None:
-            return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=said).returncode
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said,
+            return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=said, cwd=folder).returncode
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, cwd=folder,
                               text=True) as process:
             process.stdin.write("".join(f"{line}\n" for line in stdin))
             process.stdin.flush()

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 PAPERS = Path(__file__).resolve().parent
 sys.path.insert(0, str(PAPERS))
@@ -35,6 +36,20 @@ class Common(unittest.TestCase):
                 common.fill_in(readme, {"x": text})
                 self.assertEqual(readme.read_text(),
                                  f"before\n<!-- x -->\n\n{text}\n\n<!-- /x -->\nafter\n")
+
+
+    def test_what_a_recorded_program_writes_stays_in_the_work_directory(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(common, "TERRACE", Path(folder) / "recorder"):
+            programs = Path(folder) / "programs"
+            programs.mkdir()
+            (programs / "programs.toml").write_text('[writer]\ncommand = ["true"]\n')
+            # Makes the trace that `-o` names, and writes a file of its own as some programs do.
+            common.TERRACE.write_text('#!/bin/sh\ntouch left-behind.yaml\nwhile [ "$1" != -o ]; do shift; done\ntouch "$2"\n')
+            common.TERRACE.chmod(0o755)
+            with mock.patch.object(common.Bench, "compile"), mock.patch.object(common, "say"):
+                trace = common.Bench(Path(folder) / "work", programs).record("writer", 1)
+            self.assertTrue(trace.exists())
+            self.assertTrue((trace.parent / "written" / "left-behind.yaml").exists())
 
 
 class Awad(unittest.TestCase):
@@ -85,6 +100,13 @@ class Awad(unittest.TestCase):
                          {"full": 0.2, "partial": 0.3, "time": 0.8, "latency": 1.7, "accuracy": 0.5})
 
 
+    def test_the_share_chosen_is_the_smallest_with_few_enough_faults(self):
+        own = self.awad.applications
+        found = {"shares": {"25%": {"faults_a_ms": 400}, "50%": {"faults_a_ms": 122}, "75%": {"faults_a_ms": 1}}}
+        self.assertEqual(own.chosen(found), "50%")
+        self.assertEqual(own.chosen({"shares": {"25%": {"faults_a_ms": 400}}}), own.SHARES[-1])
+
+
 class OskinLoh(unittest.TestCase):
     def setUp(self):
         self.script = script("oskin-loh-2015")
@@ -105,6 +127,14 @@ class OskinLoh(unittest.TestCase):
         speedups = [self.work.page_cache(2, cycles) for cycles in self.script.CYCLES]
         self.assertEqual(speedups, sorted(speedups, reverse=True))
         self.assertLess(max(speedups), self.work.all_fast(2))
+
+    def test_the_share_chosen_is_the_smallest_with_few_enough_faults(self):
+        paper = {"setup": {"clock_ghz": 1.9, "slow_over_fast": 4.5}}
+        found = {"instructions": 1_000_000, "memory_accesses": 0, "faults": {"5%": 30, "20%": 20, "50%": 10}}
+        one = self.script.own_programs.Shares(found, paper)
+        self.assertAlmostEqual(one.works["5%"].fault_rate(3), 30)
+        self.assertEqual(one.chosen(3), "20%")
+        self.assertEqual(self.script.own_programs.Shares(found | {"faults": {"5%": 30}}, paper).chosen(3), "100%")
 
     def test_the_front_has_what_nothing_beats(self):
         points = {"a": (1, 1), "b": (3, 2), "c": (2, 2), "d": (4, 9), "e": (4, 9)}

@@ -90,7 +90,7 @@ class Altered(unittest.TestCase):
             same = {name for name, table in readme.tables.items() if tables[name] == table}
             # Tables made from other files: what was measured live, and what has results of its own.
             of_others = {"spark", "live", "live-alone", "live-lengths", "migration"}
-            of_others |= {name for name in readme.tables if name.startswith("halves")}
+            of_others |= {name for name in readme.tables if name.startswith(("halves", "own"))}
             self.assertLessEqual(same, of_others, readme.folder.name)
 
     def test_a_number_whose_mark_is_gone(self):

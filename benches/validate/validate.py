@@ -24,8 +24,10 @@ DATA = Path(os.environ.get("BENCH_DATA", "/tmp/terrace-bench"))
 BUILT = DATA / "proxies"
 WORK = DATA / "validate"
 SUITE = ROOT / "benches" / "live" / "programs"
-# What the error of each figure may be at most.
-BARS = {"faults": 10, "pages written": 15, "time": 15}
+# What is shown, and what the error of some of it may be at most.
+TIME = "time (s)"
+SHOWN = ["major faults", "pages written", "- or of zeros", TIME]
+BARS = {"major faults": 10, "pages written": 15, TIME: 15}
 
 # Programs of the live benchmarks: the file, and the constants that make them smaller.
 SMALLER = {
@@ -38,10 +40,12 @@ SMALLER = {
 APPLICATIONS = {
     "lulesh": ("LULESH", ["LULESH/lulesh", "-s", "40", "-i", "4"]),
     "minife": ("miniFE", ["miniFE/openmp/src/miniFE.x", "-nx", "28"]),
-    "comd": ("CoMD", ["CoMD/bin/CoMD-openmp", "-x", "24", "-y", "24", "-z", "24", "-N", "4", "-n", "1", "-d", BUILT / "CoMD" / "pots"]),
+    "comd": ("CoMD", ["CoMD/bin/CoMD-openmp", "-x", "24", "-y", "24", "-z", "24", "-N", "1", "-n", "1", "-d", BUILT / "CoMD" / "pots"]),
     "graph500": ("graph500", ["graph500/seq-csr/seq-csr", "-s", "14", "-e", "16"]),
     "xsbench": ("XSBench", ["XSBench/openmp-threading/XSBench", "-m", "event", "-s", "small", "-g", "2500", "-l", "30000", "-t", "1"]),
 }
+# XSBench ends with 1 where its checksum is not that of one of its own sizes.
+TOLERANT = ["sh", "-c", '"$0" "$@" || [ $? = 1 ]']
 
 
 def command(name):
@@ -58,7 +62,8 @@ def command(name):
     source, arguments = APPLICATIONS[name]
     subprocess.run(["sh", ROOT / "benches" / "proxies" / "programs" / "build.sh", source], check=True,
                    stdout=subprocess.DEVNULL)
-    return ["env", "OMP_NUM_THREADS=1", BUILT / arguments[0], *arguments[1:]]
+    shell = TOLERANT if name == "xsbench" else []
+    return ["env", "OMP_NUM_THREADS=1", *shell, BUILT / arguments[0], *arguments[1:]]
 
 
 def trace(name):
@@ -80,32 +85,38 @@ def record(names):
 
 def measure(names):
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    calibration = WORK / "calibration.json"
-    if not calibration.exists():
-        run("calibrate", f"--json={calibration}")
     for name in names:
         common.say(f"measuring {name}")
         found = WORK / f"{name}.json"
-        run("validate", "--quiet", "--dram", "50%", "--repeat", "3", "--calibration", calibration, "--trace", trace(name),
-            f"--json={found}", "--", *command(name))
-        kept[name] = json.loads(found.read_text())
+        run("validate", "--quiet", "--dram", "50%", "--repeat", "3", "--trace", trace(name), f"--json={found}", "--",
+            *command(name))
+        kept[name] = json.loads(found.read_text().replace(str(DATA), "$BENCH_DATA"))
         common.write_json(RESULTS, kept)
 
 
 def table():
-    """Shows live and simulated figures of each program, and whether all are within the bars."""
+    """Shows live and simulated figures of each program, and which of them are beyond the bars."""
     rows = []
     for name, found in json.loads(RESULTS.read_text()).items():
         figures = {figure["name"]: figure for figure in found["figures"]}
-        shown = {"faults": figures["major faults"], "pages written": figures["pages written"], "time": figures["time (s)"]}
-        cells = [cell for figure in shown.values() for cell in (f"{figure['live']:,.6g}", error(figure))]
-        met = all(abs(figure["error_percent"] or 0) <= BARS[key] for key, figure in shown.items())
-        rows.append([name, f"{found['footprint_bytes'] / 1e6:.0f} MB", *cells, "yes" if met else "**no**"])
-    return common.table(["program", "footprint", *(cell for key in BARS for cell in (key, "simulated")), "within the bars"], rows)
+        cells = [cell for key in SHOWN for cell in (live(figures.get(key), found), error(figures.get(key)))]
+        beyond = [key for key, bar in BARS.items() if abs(figures[key]["error_percent"] or 0) > bar]
+        rows.append([name, f"{found['footprint_bytes'] / 1e6:.0f} MB", *cells, ", ".join(beyond)])
+    return common.table(["program", "footprint", *(cell for key in SHOWN for cell in (key, "simulated")), "beyond the bars"], rows)
+
+
+def live(figure, found):
+    """Writes a measured figure: the median; of the time its extremes as well."""
+    if figure is None:
+        return ""
+    if figure["name"] == TIME:
+        times = sorted(found["limited_s"])
+        return f"{figure['live']:.2f} ({times[0]:.2f} to {times[-1]:.2f})"
+    return f"{figure['live']:,.0f}"
 
 
 def error(figure):
-    return "" if figure["error_percent"] is None else f"{figure['error_percent']:+.1f} %"
+    return "" if figure is None or figure["error_percent"] is None else f"{figure['error_percent']:+.1f} %"
 
 
 def main():

@@ -11,6 +11,7 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
 import figures_12_13 as prefetching  # noqa: E402
+import applications  # noqa: E402
 from common import geometric_mean, mean, table  # noqa: E402
 
 # Which program stands for which application of the paper's table 1.
@@ -363,6 +364,7 @@ def tables(results, paper):
         "latency": table(["memory", "DRAM:NVM", *latencies], latency_rows),
         "lifetime": table([*who, "paper, PCM", "PCM", "PCM, inclusive", "flash"], lifetime_rows),
         **prefetching.tables(results, paper, STANDS_FOR),
+        **applications.tables(paper),
     }
 
 

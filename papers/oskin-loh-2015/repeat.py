@@ -13,8 +13,10 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 import common  # noqa: E402
 import figures_6_to_8 as prefetching  # noqa: E402
 import migration  # noqa: E402
+import own_programs  # noqa: E402
 import static_placement  # noqa: E402
 from common import geometric_mean, table  # noqa: E402
+from page_cache import CYCLES, Work, calibrate, instructions  # noqa: E402
 
 # The program that stands for each program of the paper's table I; the last one for section VI's.
 STANDS_FOR = {
@@ -28,58 +30,11 @@ STANDS_FOR = {
 }
 LOW_LOCALITY = "graph-list"
 GRAPHS = ["graph-csr", LOW_LOCALITY]
-CYCLES = [700, 1400, 2800, 5500, 13000, 27000, 55000]
 THREADS = [2, 4, 8, 16, 32]
 # Rows that show the parts of a fault: they are the same wherever a fault evicts.
 PART = 10_000_000
 PARTS = ["copy", "trap", "map", "unmap", "shootdown"]
 COLOURS = ["#7cb518", "#5c4d7d", "#f3a712", "#e07a5f", "#2a9d8f", "#8d6346", "#6c757d"]
-# The simulator's time of an instruction, by which instructions are counted after the warm-up.
-INSTRUCTION_NS = 0.5
-
-
-class Work:
-    """The work of a program after its warm-up, and the time that the paper's machine would take for it.
-
-    The model: an instruction takes a cycle; what misses the private caches takes `fast` ns in
-    fast memory and `ratio` times as long in slow memory; a fault takes its cycles. The threads
-    share all of it evenly, so that their number cancels out.
-    """
-
-    def __init__(self, found, ghz, ratio):
-        self.compute = found["instructions"] / ghz
-        self.accesses, self.faults = found["memory_accesses"], found["faults"]
-        self.ghz, self.ratio = ghz, ratio
-
-    def time(self, access, cycles=0):
-        """Returns the time in ns, with `access` ns per access to memory and `cycles` per fault."""
-        faults = self.faults if cycles else 0
-        return self.compute + self.accesses * access + faults * cycles / self.ghz
-
-    def all_fast(self, fast):
-        """Returns the speed-up of fast memory for everything."""
-        return self.time(fast * self.ratio) / self.time(fast)
-
-    def page_cache(self, fast, cycles):
-        """Returns the speed-up of a page cache in fast memory over slow memory for everything."""
-        return self.time(fast * self.ratio) / self.time(fast, cycles)
-
-    def fault_rate(self, fast):
-        """Returns the faults per million cycles of the time with slow memory alone."""
-        return 1e6 * self.faults / (self.time(fast * self.ratio) * self.ghz)
-
-
-def calibrate(works, wanted):
-    """Returns the time of a fast access, in ns, at which the mean speed-up of all-fast is `wanted`."""
-    low, high = 0.0, 1000.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        if geometric_mean([work.all_fast(middle) for work in works]) < wanted:
-            low = middle
-        else:
-            high = middle
-    return high
-
 
 def measure(trace, info):
     """Measures one trace; its first half is the warm-up."""
@@ -91,7 +46,7 @@ def measure(trace, info):
         "rows": info["accesses"],
         "warmup": warmup,
         "threads": info["threads"],
-        "instructions": round(first["times_ns"]["compute"] / INSTRUCTION_NS),
+        "instructions": instructions(first),
         "memory_accesses": first["accesses"],
         "faults": first["misses"],
         "prefetching": {name: prefetching.counts(run) for name, run in runs.items()},
@@ -272,7 +227,8 @@ def model_tables(results, paper):
 
 def tables(results, paper):
     results = with_graphs(results)
-    parts = (model_tables(results, paper), prefetching.tables(results, paper), migration.tables(), static_placement.tables())
+    parts = (model_tables(results, paper), prefetching.tables(results, paper), migration.tables(), static_placement.tables(),
+             own_programs.tables(paper))
     return {mark: table for part in parts for mark, table in part.items()}
 
 
@@ -289,7 +245,7 @@ def measure_all(bench, paper, names, limit):
     modelled, fast = model(works, paper)
     return {
         "figures": "faults simulated by terrace sim pages over recordings of real programs; "
-                   "times by the model in repeat.py",
+                   "times by the model in page_cache.py",
         "about": bench.versions(names),
         "programs": found,
         "model": modelled,

@@ -20,9 +20,10 @@ for disk in vda vdb; do
 done
 mkdir "$work/srv"
 built=$(dirname "$terrace")
-cp -r "$here/guest" "$terrace" "$built/accounts" "$built/bank" "$built/pages" "$work/srv/"
-# Where terrace looks for the library that it puts into programs.
-cp "$built/libterrace_extend_preload.so" "$work/srv/"
+cp -r "$here/guest" "$terrace" "$built/accounts" "$built/arrays" "$built/bank" "$built/pages" \
+    "$work/srv/"
+# Where terrace looks for the libraries that it puts into programs.
+cp "$built/libterrace_extend_preload.so" "$built/libterrace_allocations.so" "$work/srv/"
 # shellcheck disable=SC2046 # options are words
 timeout "${TIMEOUT:-1800}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -nographic -nic none -no-reboot \
     -kernel "$kernel/vmlinuz" -initrd "$kernel/initrd" \

@@ -12,6 +12,8 @@ for source in crates/heap-c/examples/c/accounts.c scripts/vm/guest/bank.c; do
         -o "$built/$(basename "$source" .c)"
 done
 cc -O1 -Wall -Wextra scripts/vm/guest/pages.c -lpthread -o "$built/pages"
+# With what names its calls.
+cc -O0 -g -Wall -Wextra scripts/vm/guest/arrays.c -o "$built/arrays"
 
 results=target/vm/results
 rm -rf "$results"

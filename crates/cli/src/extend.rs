@@ -52,7 +52,7 @@ fn run_placed(
         return session.run(Some(dram));
     };
     let rest = placement.rest(dram)?;
-    let answers = Answers::start(placement)?;
+    let answers = Answers::start(placement, None)?;
     session.environment.push(answers.variable());
     let outcome = session.run(Some(rest))?;
     if answers.finish().sites == 0 {

@@ -495,6 +495,67 @@ fn what_a_moved_mapping_holds_stays_while_another_comes_to_its_place() {
     Bench::new().extend(body, &options).succeeded();
 }
 
+/// A mapping that comes to the place of one that moves keeps its pages, though pages of the moved one are about to
+/// leave: they must not be taken by the addresses that they had.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_comes_to_the_place_of_a_moved_mapping_does_not_leave_for_it() {
+    let body = "
+        enum { PAGES = 256, BYTES = PAGES * PAGE, TURNS = 60, EVICTORS = 4 };
+        // Less than is extended, and the end of the block: what is in DRAM when it moves.
+        enum { CAME = 255, FIRST = 150 };
+        static char *volatile left;
+        static volatile long taken;
+        static volatile int ended;
+        // Has pages of the block leave while it moves.
+        void *evict(void *unused) {
+            char *own = malloc(300 * PAGE);
+            for (long p = 0; !ended; p++) {
+                while (!left && !ended) usleep(10);
+                own[p % 300 * PAGE]++;
+            }
+            return NULL;
+        }
+        void *come(void *unused) {
+            while (!ended) {
+                char *place = left;
+                if (!place) continue;
+                char *came = mmap(place, CAME * PAGE, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+                if (came == MAP_FAILED) continue;
+                for (long p = FIRST; p < CAME; p++) put(came + p * PAGE, p + 5000);
+                usleep(500);
+                for (long p = FIRST; p < CAME; p++) check(came + p * PAGE, p + 5000);
+                munmap(came, CAME * PAGE);
+                taken++;
+                left = NULL;
+            }
+            return NULL;
+        }
+        char *block = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *places = mmap(NULL, (long)TURNS * BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        pthread_t threads[EVICTORS + 1];
+        for (int i = 0; i < EVICTORS; i++) pthread_create(&threads[i], NULL, evict, NULL);
+        pthread_create(&threads[EVICTORS], NULL, come, NULL);
+        for (long turn = 0; turn < TURNS; turn++) {
+            for (long p = 0; p < PAGES; p++) put(block + p * PAGE, p + turn);
+            left = block;
+            usleep(turn % 10 * 30);
+            block = mremap(block, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, places + turn * BYTES);
+            if (block == MAP_FAILED) return 8;
+            // The place may be taken for something else.
+            for (int wait = 0; left && wait < 1000; wait++) usleep(100);
+            left = NULL;
+            for (long p = 0; p < PAGES; p++) check(block + p * PAGE, p + turn);
+        }
+        ended = 1;
+        for (int i = 0; i <= EVICTORS; i++) pthread_join(threads[i], NULL);
+        return taken < TURNS / 2;";
+    // A scheme that takes long, so that the pager is about to evict when the mapping moves.
+    let options = ["--dram", "100p", "--write", "best", "--applied-only"];
+    Bench::new().extend(body, &options).succeeded();
+}
+
 /// Handlers of forks run in the reverse order of their registration; those of a library are registered before the
 /// program begins.
 #[test]

@@ -190,6 +190,14 @@ impl Cache {
         )
     }
 
+    /// Forgets a file that is gone, whose pages are of no use in DRAM either.
+    pub fn forget(&self, file: Identity) {
+        let known = self.store.forget(file);
+        if let (Some(dram), Some((stamp, bytes))) = (&self.dram, known) {
+            dram.drop_pages(stamp, 0..bytes.div_ceil(PAGE_BYTES));
+        }
+    }
+
     /// Writes what the store has not written yet.
     pub fn flush(&self) {
         if self.has_flash {
@@ -310,4 +318,55 @@ fn rows(found: &[bool]) -> Vec<Range<usize>> {
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_policy::admission::Chain;
+    use terrace_policy::{admission, replacement};
+
+    use super::*;
+    use crate::medium::{Emulated, Slowdown};
+
+    /// Zeros, of one page.
+    struct Zeros;
+
+    impl Source for Zeros {
+        fn version(&self) -> io::Result<Version> {
+            Ok(Version {
+                size: PAGE_BYTES,
+                ..Version::default()
+            })
+        }
+
+        fn read(&self, _: u64, into: &mut [u8]) -> io::Result<usize> {
+            into.fill(0);
+            Ok(into.len())
+        }
+    }
+
+    /// Returns a cache in exact mode with so many pages in DRAM.
+    fn exact(pages: u64) -> Cache {
+        let medium = Emulated::new(Bytes(Store::LEAST), Slowdown::Factors(0.0, 0.0));
+        let store = Store::open(Box::new(medium), None).unwrap();
+        let lru = replacement::Spec::parse("lru").unwrap();
+        let dram = Dram::new(Bytes::of_pages(pages), &lru).unwrap();
+        let machine = admission::Machine::default();
+        let admission = Chain::parse("all").unwrap().policy(&machine).unwrap();
+        Cache::new(store, true, Some(dram), admission)
+    }
+
+    #[test]
+    fn a_file_that_is_gone_leaves_its_place_in_dram() {
+        let cache = exact(2);
+        let file = |inode| Identity {
+            file_system: 1,
+            inode,
+        };
+        let read = |inode| cache.read(file(inode), &Zeros, 0, 4096, |_| ()).unwrap();
+        [1, 2].into_iter().for_each(read);
+        cache.forget(file(2));
+        [3, 1].into_iter().for_each(read);
+        assert_eq!(cache.dram().unwrap().counts(), (1, 3));
+    }
 }

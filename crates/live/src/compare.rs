@@ -240,7 +240,6 @@ impl Request {
             ("--zswap", self.zswap.is_some()),
             ("--writes", self.writes),
             ("--learn", self.lesson.is_some()),
-            ("--place", self.placement.is_some()),
             ("--prefetch", steered),
             ("--eviction", evicts || self.eviction.len() > 1),
         ];
@@ -261,11 +260,17 @@ impl Request {
 /// Returns the ways in the order in which each repetition runs them.
 fn ways(request: &Request) -> Vec<Way> {
     if request.node().is_some() {
-        let ours = Way::Migration(request.migration());
         let never = Way::Migration((&migration::never::ENTRY).into());
+        let placed = request.placement.as_ref().map(|_| Way::Placed);
+        let ours = match (request.migration(), &placed) {
+            // Nothing but what is placed comes to the fast node.
+            (spec, Some(_)) if nodes::moves_nothing(&spec) => None,
+            (spec, _) => Some(Way::Migration(spec)),
+        };
+        let others = [Way::AllDram, Way::KernelTiering, never];
         return match request.compare {
-            true => vec![Way::AllDram, Way::KernelTiering, never, ours],
-            false => vec![ours],
+            true => others.into_iter().chain(placed).chain(ours).collect(),
+            false => ours.or(placed).into_iter().collect(),
         };
     }
     let mut steered = request.prefetch.iter().flat_map(|prefetch| {
@@ -459,6 +464,15 @@ mod tests {
         }
     }
 
+    fn placement() -> Placement {
+        Placement {
+            path: "p".into(),
+            program: "true".into(),
+            bytes: Bytes(0),
+            sites: Vec::new(),
+        }
+    }
+
     fn names(request: &Request) -> Vec<&'static str> {
         ways(request).iter().map(Way::name).collect()
     }
@@ -476,14 +490,8 @@ mod tests {
             ["all-dram", "kernel", "kernel-cpf"]
         );
         let placed = |compare, prefetch: &[&str]| {
-            let placement = Some(crate::placement::Placement {
-                path: "p".into(),
-                program: "true".into(),
-                bytes: Bytes(0),
-                sites: Vec::new(),
-            });
             names(&Request {
-                placement,
+                placement: Some(placement()),
                 ..request(compare, prefetch)
             })
         };
@@ -508,7 +516,19 @@ mod tests {
             ["all-dram", "kernel-tiering", "terrace", "terrace"]
         );
         assert_eq!(request.check_node(), Ok(()));
+        request.placement = Some(placement());
+        assert_eq!(
+            names(&request),
+            ["all-dram", "kernel-tiering", "terrace", "placed", "terrace"]
+        );
+        request.migration = Some((&migration::never::ENTRY).into());
+        assert_eq!(
+            names(&request),
+            ["all-dram", "kernel-tiering", "terrace", "placed"]
+        );
         request.compare = false;
+        assert_eq!(names(&request), ["placed"]);
+        (request.placement, request.migration) = (None, None);
         assert_eq!(names(&request), ["terrace"]);
         request.prefetch = vec![prefetch::Spec::parse("stream").unwrap()];
         let said = request.check_node().unwrap_err().to_string();

@@ -265,12 +265,16 @@ pub(crate) fn place_of(entry: u64) -> Option<Slot> {
     (entry & (PRESENT | SWAPPED) == SWAPPED).then(|| Slots::named(entry))
 }
 
-/// Whether an entry is that of an anonymous page in memory that no other process maps (Linux,
-/// admin-guide/mm/pagemap.rst: bits 56 and 61).
+/// Whether an entry is that of an anonymous page in memory (Linux, admin-guide/mm/pagemap.rst: bit 61).
+pub(crate) fn is_anonymous(entry: u64) -> bool {
+    const FILE_OR_SHARED: u64 = 1 << 61;
+    entry & (PRESENT | FILE_OR_SHARED) == PRESENT
+}
+
+/// Whether an entry is that of an anonymous page in memory that no other process maps (bit 56).
 pub(crate) fn is_own_alone(entry: u64) -> bool {
     const EXCLUSIVE: u64 = 1 << 56;
-    const FILE_OR_SHARED: u64 = 1 << 61;
-    entry & (PRESENT | EXCLUSIVE | FILE_OR_SHARED) == PRESENT | EXCLUSIVE
+    is_anonymous(entry) && entry & EXCLUSIVE != 0
 }
 
 /// Returns the private writable mappings of a process as pages: only these are swapped.

@@ -93,16 +93,17 @@ pub struct Asked {
 pub struct Answers {
     directory: TempDir,
     bytes: Bytes,
+    node: Option<u32>,
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<Asked>>,
 }
 
 impl Answers {
-    /// Begins to answer.
+    /// Begins to answer. The objects belong on memory node `node`, or anywhere in DRAM.
     ///
     /// # Errors
     /// A failure if there can be no socket.
-    pub fn start(placement: &Placement) -> Result<Self> {
+    pub fn start(placement: &Placement, node: Option<u32>) -> Result<Self> {
         let cannot = || "cannot make a socket for the placement".to_owned();
         let directory = tempfile::Builder::new().prefix("terrace-place-").tempdir();
         let directory = directory.or_fail(cannot)?;
@@ -129,6 +130,7 @@ impl Answers {
         Ok(Self {
             directory,
             bytes: placement.bytes,
+            node,
             ends,
             thread: Some(thread),
         })
@@ -136,12 +138,13 @@ impl Answers {
 
     /// Returns the variable that tells a library in the program where to ask.
     pub fn variable(&self) -> (OsString, OsString) {
-        let text = task(self.bytes.0, &socket(&self.directory).to_string_lossy());
+        let socket = socket(&self.directory);
+        let text = task(self.bytes.0, self.node, &socket.to_string_lossy());
         (VARIABLE.into(), text.into())
     }
 
-    /// Returns the variables with which a program keeps its placed objects in DRAM, and lets it: locked memory is
-    /// limited, and the program inherits the limit of this process.
+    /// Returns the variables with which a program keeps its placed objects in DRAM, and lets it: where they are not on a
+    /// node they are locked, which is limited, and the program inherits the limit of this process.
     ///
     /// # Errors
     /// A failure if the library is missing, or the limit cannot be raised.
@@ -151,7 +154,9 @@ impl Answers {
             libraries.push(":");
             libraries.push(others);
         }
-        allow_locks(self.bytes)?;
+        if self.node.is_none() {
+            allow_locks(self.bytes)?;
+        }
         Ok(vec![self.variable(), (PRELOAD.into(), libraries)])
     }
 
@@ -297,11 +302,11 @@ mod tests {
     /// An address that is in no file is named by itself, as no site is.
     #[test]
     fn questions_are_answered() {
-        let answers = Answers::start(&placement()).unwrap();
+        let answers = Answers::start(&placement(), None).unwrap();
         let (name, value) = answers.variable();
         let value = value.into_string().unwrap();
-        let (bytes, path) = value.split_once(' ').unwrap();
-        assert_eq!((name.to_str(), bytes), (Some(VARIABLE), "62914560"));
+        let (rest, path) = value.rsplit_once(' ').unwrap();
+        assert_eq!((name.to_str(), rest), (Some(VARIABLE), "62914560 -"));
         let ask = |words: &[u64]| {
             let mut stream = UnixStream::connect(path).unwrap();
             let question: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();

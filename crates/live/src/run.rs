@@ -20,7 +20,7 @@ use crate::journal::{Change, Journal, state_directory};
 use crate::lesson::LessonFile;
 use crate::neighbours;
 use crate::nodes::balancing::Balancing;
-use crate::nodes::{Migrator, Nodes};
+use crate::nodes::{self, Migrator, Nodes};
 use crate::placement::{Answers, Placement};
 use crate::pool::Pool;
 use crate::privilege;
@@ -53,13 +53,15 @@ pub enum Way {
     Kernel,
     /// The kernel's swap without readahead: critical page first.
     KernelCpf,
-    /// The kernel's swap with the machine's settings, from which the objects of a placement are kept.
+    /// The kernel's swap with the machine's settings, from which the objects of a placement are kept; or two memory nodes,
+    /// with those objects alone on the fast one.
     Placed,
     /// The kernel's swap, steered by policies; and the objects of a placement are kept from it, if there is one.
     Terrace(Policies),
     /// The kernel's own tiering of memory nodes, without a budget.
     KernelTiering,
-    /// Pages on two memory nodes, moved as a policy decides.
+    /// Pages on two memory nodes, moved as a policy decides; and the objects of a placement are kept on the fast one, if
+    /// there is one and the policy moves anything.
     Migration(migration::Spec),
 }
 
@@ -225,11 +227,14 @@ impl Session {
         self.placement = Some(placement);
     }
 
-    /// Starts to answer which objects are placed, in a way with a placement.
-    fn answers(&self, way: &Way) -> Result<Option<Answers>> {
-        let is_placed = matches!(way, Way::Placed | Way::Terrace(_));
-        let placement = self.placement.as_ref().filter(|_| is_placed);
-        placement.map(Answers::start).transpose()
+    /// Returns the placement, in a way with one.
+    fn placement(&self, way: &Way) -> Option<&Placement> {
+        let is_placed = match way {
+            Way::Placed | Way::Terrace(_) => true,
+            Way::Migration(spec) => !nodes::moves_nothing(spec),
+            _ => false,
+        };
+        self.placement.as_ref().filter(|_| is_placed)
     }
 
     /// Starts to look at the writes of the program in this group, if that is asked for and possible.
@@ -341,7 +346,10 @@ impl Session {
             pool,
             zram: self.tier.as_ref().and_then(Tier::state).unwrap_or_default(),
         };
-        let answers = self.answers(way)?;
+        let fast = self.nodes.map(|nodes| nodes.fast);
+        let placement = self.placement(way);
+        let answers = placement.map(|placement| Answers::start(placement, fast));
+        let answers = answers.transpose()?;
         let mut invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),
             node: migrator.as_ref().and(self.nodes).map(|nodes| nodes.slow),
@@ -385,17 +393,22 @@ impl Session {
         dram: Option<Bytes>,
         observer: Observer,
     ) -> Result<(Option<Migrator>, Option<Balancing>)> {
-        match (way, self.nodes) {
-            (Way::Migration(spec), Some(nodes)) => {
-                let dram = dram.unwrap_or_else(dram::total);
-                let (migrator, balancing) = nodes.migrate(spec, budget, dram, &mut self.journal)?;
-                Ok((Some(migrator), balancing))
+        let Some(nodes) = self.nodes else {
+            return Ok((None, None));
+        };
+        let spec = match way {
+            Way::Migration(spec) => spec.clone(),
+            Way::Placed => (&migration::never::ENTRY).into(),
+            Way::KernelTiering => {
+                return Ok((None, Some(nodes.tier(&mut self.journal, observer)?)));
             }
-            (Way::KernelTiering, Some(nodes)) => {
-                Ok((None, Some(nodes.tier(&mut self.journal, observer)?)))
-            }
-            _ => Ok((None, None)),
-        }
+            _ => return Ok((None, None)),
+        };
+        let dram = dram.unwrap_or_else(dram::total);
+        let placed = self.placement(way).map(|placement| placement.bytes);
+        let (migrator, balancing) =
+            nodes.migrate(&spec, budget, dram, placed, &mut self.journal)?;
+        Ok((Some(migrator), balancing))
     }
 
     /// Whether all memory of the program fits into its DRAM, as far as is known.

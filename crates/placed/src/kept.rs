@@ -68,6 +68,16 @@ pub fn remove(address: usize) -> Option<usize> {
     Some(bytes)
 }
 
+/// Calls `act` with the address and the bytes of each object.
+pub fn each(mut act: impl FnMut(usize, usize)) {
+    for object in &OBJECTS[..USED.load(Ordering::Relaxed)] {
+        let address = object.address.load(Ordering::Relaxed);
+        if address != 0 {
+            act(address, object.bytes.load(Ordering::Relaxed));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +91,10 @@ mod tests {
             (None, Some(60), None, None)
         );
         assert!(!add(32, 61) && add(32, 60));
+        let mut all = Vec::new();
+        each(|address, bytes| all.push((address, bytes)));
+        all.sort_unstable();
+        assert_eq!(all, [(24, 40), (32, 60)]);
         assert_eq!((remove(24), remove(32)), (Some(40), Some(60)));
         allow(usize::MAX);
         assert!((1..=MOST).all(|address| add(address, 1)));

@@ -5,7 +5,7 @@ mod kept;
 mod known;
 
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// The variable that holds a [`task`]: in the program's environment.
 pub const VARIABLE: &str = "TERRACE_PLACEMENT";
@@ -21,9 +21,19 @@ pub const LEAST: usize = 32 << 10;
 /// Whether objects are placed in this process, and the C library can find stacks without allocating.
 static READY: AtomicBool = AtomicBool::new(false);
 
-/// Returns the text of the variable: the most bytes in fast memory, and the path of the socket that answers.
-pub fn task(bytes: u64, socket: &str) -> String {
-    format!("{bytes} {socket}")
+/// The memory node that is the fast memory; negative if all DRAM is.
+static NODE: AtomicI32 = AtomicI32::new(-1);
+
+/// Returns the text of the variable: the most bytes in fast memory, the memory node that is the fast memory (`-` if it is
+/// all DRAM), and the path of the socket that answers.
+pub fn task(bytes: u64, node: Option<u32>, socket: &str) -> String {
+    let node = node.map_or("-".to_owned(), |node| node.to_string());
+    format!("{bytes} {node} {socket}")
+}
+
+/// Returns the memory node that is the fast memory; none if all DRAM is.
+pub fn node() -> Option<u32> {
+    u32::try_from(NODE.load(Ordering::Relaxed)).ok()
 }
 
 /// Reads the task, before the program begins, and returns whether there is one.
@@ -37,16 +47,14 @@ pub fn begin() -> bool {
         }
         CStr::from_ptr(value).to_bytes()
     };
-    let space = text.iter().position(|byte| *byte == b' ');
-    let Some((bytes, socket)) = space.map(|space| text.split_at(space)) else {
+    let mut words = text.splitn(3, |byte| *byte == b' ');
+    let mut word = || words.next().and_then(|word| std::str::from_utf8(word).ok());
+    let bytes = word().and_then(|text| text.parse().ok());
+    let node = word().and_then(|text| text.parse().ok());
+    let (Some(bytes), true) = (bytes, ask::use_socket(words.next().unwrap_or_default())) else {
         return false;
     };
-    let bytes = std::str::from_utf8(bytes)
-        .ok()
-        .and_then(|text| text.parse().ok());
-    let (Some(bytes), true) = (bytes, ask::use_socket(&socket[1..])) else {
-        return false;
-    };
+    NODE.store(node.unwrap_or(-1), Ordering::Relaxed);
     kept::allow(bytes);
     let mut frames = [std::ptr::null_mut::<c_void>(); 4];
     // The first stack has the C library load what finds stacks.
@@ -59,6 +67,11 @@ pub fn begin() -> bool {
 /// Whether the object that is being allocated belongs in fast memory, and has room there; then it is noted.
 pub fn take(object: usize, bytes: usize) -> bool {
     bytes >= LEAST && READY.load(Ordering::Relaxed) && is_chosen() && kept::add(object, bytes)
+}
+
+/// Calls `act` with each object in fast memory, its address and bytes.
+pub fn each(act: impl FnMut(usize, usize)) {
+    kept::each(act);
 }
 
 /// Forgets an object that is being freed, and returns its bytes; none if it is not in fast memory.

@@ -503,14 +503,9 @@ fn space(program: usize, process: u16) -> Space {
 
 /// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process makes.
 pub(crate) fn thread_run(block: &Block, begin: usize, end: usize) -> usize {
-    let run_end = |names: &[u16], end| match names.get(begin..end) {
-        Some(names) => {
-            let other = names.iter().position(|name| *name != names[0]);
-            other.map_or(end, |length| begin + length)
-        }
-        None => end,
-    };
-    run_end(&block.process, run_end(&block.thread, end))
+    let names = |index| (block.thread.get(index), block.process.get(index));
+    let other = (begin..end).find(|index| names(*index) != names(begin));
+    other.unwrap_or(end)
 }
 
 #[cfg(test)]

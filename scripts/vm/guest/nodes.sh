@@ -2,7 +2,7 @@
 # machine: -m 2G -object memory-backend-ram,id=m0,size=1G -object memory-backend-ram,id=m1,size=1G -numa node,nodeid=0,cpus=0-1,memdev=m0 -numa node,nodeid=1,memdev=m1 -numa dist,src=0,dst=1,val=20
 . "$(dirname "$0")/common.sh"
 mkfs.ext4 -qF /dev/vda && mount /dev/vda /mnt || echo 'FAILED mount'
-export PAGES_AT="$work/at"
+export PAGES_AT="$work/at" PAGES_ENOUGH="$work/enough"
 pages=$(dirname "$TERRACE")/pages
 balancing=/proc/sys/kernel/numa_balancing
 # Otherwise what a run sets would be what is there.
@@ -45,74 +45,72 @@ nodes_are_left_alone() {
     nothing_is_left
 }
 
-# watched POLICY DRAM ARGUMENTS...: runs `pages` beside the oracle, which writes `seen`, and terrace `run.json`.
-watched() {
-    policy=$1 dram=$2
-    shift 2
-    rm -f seen seen.stop "$PAGES_AT"
-    python3 "$checks/oracle.py" "$work/seen" &
+# settles OPTIONS DRAM PROCESSES USED HOT COLD PROGRAM...: runs a program beside the oracle until its pages lie as they
+# should by the oracle: USED MiB on node 0, at least HOT of the hot part and at most COLD of the cold part of each process.
+# Checks that they came to, and that the budget held at any look of the oracle and of terrace, within 2 %.
+settles() {
+    options=$1 dram=$2 processes=$3 used=$(($4 * 256)) hot=$5 cold=$6
+    shift 6
+    rm -f seen seen.stop "$PAGES_AT" "$PAGES_ENOUGH"
+    python3 "$checks/oracle.py" "$work/seen" "$processes" "$used" "$hot" "$cold" &
     oracle=$!
-    output=$("$TERRACE" run --dram "${dram}M" --tier node:1 --migration "$policy" -q --json run.json -- "$pages" "$@")
+    # shellcheck disable=SC2086 # words
+    output=$("$TERRACE" run --dram "${dram}M" --tier node:1 --migration $options -q --json run.json -- "$@")
     code=$?
     touch seen.stop
     wait "$oracle"
-    [ "$code" = 0 ] && [ "$output" = "$(($1 * 256)) pages as written" ] ||
-        { echo "it ended with $code and said: $output"; return 1; }
-    nodes_are_left_alone
-}
-# placed DRAM HOT COLD: checks that the budget held at any look of the oracle and of terrace, within 2 %, and that at
-# the last look at least HOT of the hot part and at most COLD of the cold part were on node 0, in each process.
-placed() {
+    [ "$code" = 0 ] && [ -z "${output##*as written}" ] || { echo "it ended with $code and said: $output"; return 1; }
     python3 -c '
 import json, sys
 seen, run = json.load(open("seen")), json.load(open("run.json"))["runs"][0]
 print(seen, {key: value for key, value in run["nodes"].items() if key != "timeline"})
-budget, hot, cold = int(sys.argv[1]) << 20, float(sys.argv[2]), float(sys.argv[3])
-assert seen["looks"] >= 5, "the oracle was too slow"
+budget = int(sys.argv[1]) << 20
 assert seen["most"] * 4096 <= budget * 1.02, "the budget did not hold"
 assert run["nodes"]["peak_fast_bytes"] <= budget * 1.02, "the budget did not hold by the kernel"
 assert all(moment["fast_bytes"] <= budget * 1.02 for moment in run["nodes"]["timeline"]), "the budget did not hold"
-assert seen["placed"], "the oracle saw no process"
-for process, (of_hot, of_cold) in seen["placed"].items():
-    assert of_hot >= hot, f"of the hot part {of_hot} is on node 0"
-    assert of_cold <= cold, f"of the cold part {of_cold} is on node 0"
-' "$@"
+assert seen["in_succession"] >= 5, "the pages did not come to lie as they should"' "$dram" &&
+        nodes_are_left_alone
 }
-never() {
-    watched never 16 48 12 8 && placed 0 0 0
+check 'never: nothing is on node 0' settles never 16 1 0 0 0 "$pages" 48 12 900
+check 'benefit: node 0 is used up to the budget' settles benefit 16 1 15 0 0.5 "$pages" 48 12 900
+for policy in sampled:interval=2s hot:threshold=4s,period=2s; do
+    check "$policy: the hot part comes to node 0, the cold part stays away" \
+        settles "$policy" 16 1 12 0.9 0.2 "$pages" 48 12 900
+done
+check 'a program with threads' settles sampled:interval=2s 16 1 12 0.9 0.2 "$pages" 48 12 900 threads
+# The two have 36 MiB in common, and 12 MiB of hot pages each, of which 8 MiB have room.
+check 'a program that forks' settles sampled:interval=2s 8 2 7 0 0.1 "$pages" 48 12 900 fork
+
+# Writes to arrays.toml what terrace place would of `kept` in arrays.c.
+place_kept() {
+    line() {
+        grep -n "$1" "$checks/arrays.c" | cut -d: -f1
+    }
+    start=$(nm "$arrays" | sed -n 's/ T _start$//p')
+    # The instruction to which `main` returns.
+    halt=$(objdump -d --disassemble=_start "$arrays" | sed -n 's/^ *\([0-9a-f]*\):.*hlt.*/\1/p')
+    printf 'placement = 1\nprogram = "arrays"\nfast_bytes = %d\n' $((8 << 20))
+    for call in 'keep(BYTES); // main' 'keep(BLOCK); // main'; do
+        printf '[[site]]\nname = "keep"\nbytes = %d\ncalls = [' $((8 << 20))
+        printf '"arrays!keep (arrays.c:%d)", ' "$(line '// kept')"
+        printf '"arrays!main (arrays.c:%d)", "arrays!_start+0x%x"]\n' "$(line "$call")" $((0x$halt - 0x$start))
+    done
 }
-check 'never: nothing is on node 0' never
-fills() {
-    watched benefit 16 48 12 15 && placed 16 0 0.5 && python3 -c '
-import json
-seen = json.load(open("seen"))
-assert seen["most"] >= 3500, "node 0 was not used"'
-}
-check 'benefit: node 0 is used up to the budget' fills
-sampled() {
-    watched sampled:interval=2s 16 48 12 60 && placed 16 0.9 0.2
-}
-check 'sampled: the hot part comes to node 0, and the cold part leaves it' sampled
-hot() {
-    watched hot:threshold=4s,period=2s 16 48 12 60 && placed 16 0.9 0.2
-}
-check 'hot: the hot part comes to node 0, and the cold part leaves it' hot
-threads() {
-    watched sampled:interval=2s 16 48 12 60 threads && placed 16 0.9 0.2
-}
-check 'a program with threads' threads
-# The two have 36 MiB in common, and 6 MiB of hot pages each.
-forks() {
-    watched sampled:interval=2s 8 48 12 60 fork && placed 8 0 0.2
-}
-check 'a program that forks' forks
+arrays=$(dirname "$TERRACE")/arrays
+place_kept >arrays.toml
+kept='--place arrays.toml'
+check 'a placement: what it names is on node 0, nothing else' settles "never $kept" 16 1 7 1 0 "$arrays" 900
+check 'a placement: freed blocks leave node 0' settles "never $kept" 16 1 7 1 0 "$arrays" 900 recycles
+check 'a placement: what it names stays beside a policy, which has the rest' \
+    settles "sampled:interval=2s $kept" 14 1 13 1 0.8 "$arrays" 900 reads
+check 'a placement: a child has no more on node 0' settles "never $kept" 12 2 7 0 0 "$arrays" 900 fork
 
 # ends SIGNAL CODE: sends a signal to terrace in the middle of a run.
 ends() {
     env --default-signal=INT \
         "$TERRACE" run --dram 16M --tier node:1 --migration sampled:interval=1s -q -- "$pages" 48 12 600 &
     terrace=$!
-    for _ in $(seq 60); do
+    for _ in $(seq 240); do
         [ "$(cat "$balancing")" = 1 ] && pgrep -x pages >/dev/null && break
         sleep 0.5
     done

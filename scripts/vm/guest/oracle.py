@@ -1,7 +1,12 @@
-"""oracle.py OUT: looks where the pages of terrace's programs lie, until OUT.stop is there; writes what it saw to OUT.
+"""oracle.py OUT PROCESSES PAGES HOT COLD: looks where the pages of terrace's programs lie, until OUT.stop is there;
+writes what it saw to OUT.
 
 It asks the kernel by move_pages(2) of every private page of every process in a group of terrace; a page that several
 processes map counts once. Of the ranges that the file PAGES_AT names, the shares on node 0 at the last look are told.
+
+They are as they should be when at least PAGES pages are on node 0, and of each of so many PROCESSES at least the share
+HOT of the hot part and at most COLD of the cold part. When that was so at five looks in succession, it makes the file
+that PAGES_ENOUGH names, for the programs to end: how long it takes depends on the machine.
 """
 
 import ctypes
@@ -14,6 +19,7 @@ import time
 
 PAGE = 4096
 MOVE_PAGES = 279
+SUCCESSION = 5  # looks
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -72,7 +78,7 @@ def placed():
     shares = {}
     try:
         lines = open(os.environ["PAGES_AT"]).read().splitlines()
-    except (KeyError, OSError):
+    except OSError:
         lines = []
     for line in lines:
         process, start, pages, hot_start, hot = map(int, line.split())
@@ -84,12 +90,22 @@ def placed():
 
 def main():
     out = sys.argv[1]
-    seen = {"looks": 0, "most": 0, "placed": {}}
+    count, least = map(int, sys.argv[2:4])
+    hot, cold = map(float, sys.argv[4:])
+    seen = {"looks": 0, "most": 0, "placed": {}, "in_succession": 0}
     while not os.path.exists(out + ".stop"):
-        seen["most"] = max(seen["most"], on_node_0())
-        seen["placed"].update(placed())
+        pages, shares = on_node_0(), placed()
         seen["looks"] += 1
-        time.sleep(0.05)
+        seen["most"] = max(seen["most"], pages)
+        # Processes that are about to end have no pages.
+        if seen["in_succession"] < SUCCESSION and shares:
+            is_right = len(shares) == count and pages >= least
+            is_right = is_right and all(of_hot >= hot and of_cold <= cold for of_hot, of_cold in shares.values())
+            seen["in_succession"] = seen["in_succession"] + 1 if is_right else 0
+            seen["placed"], seen["pages"] = shares, pages
+            if seen["in_succession"] == SUCCESSION:
+                open(os.environ["PAGES_ENOUGH"], "w").close()
+        time.sleep(0.2)
     with open(out, "w") as file:
         json.dump(seen, file)
 

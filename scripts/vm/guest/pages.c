@@ -1,7 +1,7 @@
-// pages MIB HOT SECONDS [fork|threads]: writes MIB MiB, reads the last HOT MiB of them again and again for SECONDS, and
-// checks all. With `fork` a child does the same beside its parent, and writes half of the hot part first; with
-// `threads` two threads share the reading. The file that PAGES_AT names gets a line for each process: its number, the
-// address and the pages of all, and those of the hot part.
+// pages MIB HOT SECONDS [fork|threads]: writes MIB MiB, reads the last HOT MiB of them again and again for SECONDS, or
+// until the file that PAGES_ENOUGH names is there, and checks all. With `fork` a child does the same beside its parent,
+// and writes half of the hot part first; with `threads` two threads share the reading. The file that PAGES_AT names gets
+// a line for each process: its number, the address and the pages of all, and those of the hot part.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -28,10 +28,15 @@ static volatile uint64_t *word(size_t page) {
     return (volatile uint64_t *)(memory + page * PAGE);
 }
 
+static int goes_on(void) {
+    const char *enough = getenv("PAGES_ENOUGH");
+    return now() < until && (!enough || access(enough, F_OK));
+}
+
 static void *read_hot(void *unused) {
     (void)unused;
     uint64_t sum = 0;
-    while (now() < until)
+    while (goes_on())
         for (size_t page = pages - hot; page < pages; page++)
             sum += *word(page);
     return (void *)(uintptr_t)sum;

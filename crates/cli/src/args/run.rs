@@ -58,8 +58,9 @@ pub struct Run {
 
     /// A placement file, of terrace place -o: objects of its sites stay in DRAM
     ///
-    /// Within the budget: their pages are locked as they are touched. For programs that are linked dynamically, as they
-    /// were recorded, or rebuilt with the same debug symbols. With --compare also without steering, as `placed`.
+    /// Within the budget: their pages are locked as they are touched, or with --tier node:N come to the fast node. For
+    /// programs that are linked dynamically, as they were recorded, or rebuilt with the same debug symbols. With
+    /// --compare also without steering, or with what is placed alone on the fast node, as `placed`.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub place: Option<PathBuf>,
 

@@ -31,6 +31,27 @@ impl Drop for Caller {
     }
 }
 
+/// Until dropped, this thread may not keep the set-user-ID and set-group-ID bits of a file that it writes to: the source
+/// clears them.
+pub(super) struct KillsIdBits;
+
+impl KillsIdBits {
+    /// Lets this thread write as one that has no right to keep them.
+    pub fn begin() -> Self {
+        if let Ok(mut sets) = capabilities(None) {
+            sets.effective -= CapabilitySet::FSETID;
+            let _ = set_capabilities(None, sets);
+        }
+        Self
+    }
+}
+
+impl Drop for KillsIdBits {
+    fn drop(&mut self) {
+        keep_capabilities();
+    }
+}
+
 fn set_ids(user: u32, group: u32) {
     // SAFETY: both take a number and concern this thread alone; they report no errors.
     unsafe {

@@ -18,7 +18,7 @@ use fuser::{
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
 
 use super::attributes::{attributes, stat, timespec, version};
-use super::caller::Caller;
+use super::caller::{Caller, KillsIdBits};
 use super::handles::{Handle, Handles};
 use super::log::Log;
 use super::nodes::{Node, Nodes};
@@ -100,7 +100,7 @@ impl PassThrough {
 
     fn forget_file(&self, node: &Node) {
         if let Some(cache) = &self.cache {
-            cache.store().forget(node.identity);
+            cache.forget(node.identity);
         }
     }
 
@@ -111,7 +111,7 @@ impl PassThrough {
         {
             match stat(&node.path) {
                 Ok(about) if about.st_nlink > 0 => cache.store().forget_if_empty(node.identity),
-                _ => cache.store().forget(node.identity),
+                _ => cache.forget(node.identity),
             }
         }
     }
@@ -539,12 +539,16 @@ impl Filesystem for PassThrough {
         handle: FileHandle,
         offset: u64,
         data: &[u8],
-        _: WriteFlags,
+        flags: WriteFlags,
         _: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
+        // Past its page cache, the kernel leaves this to the file system.
+        let _kills = flags
+            .contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID)
+            .then(KillsIdBits::begin);
         let written = or_reply!(self.write_at(&handle, offset, data), reply);
         reply.written(written as u32);
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Counts {
     /// Pages that were asked for and found.
     pub hits: u64,
-    /// Pages that were asked for and not found.
+    /// Pages that were asked for and not found, with those that the index took for another page.
     pub misses: u64,
     /// Pages that were found and did not check, or could not be read: these count as misses too.
     pub damaged: u64,

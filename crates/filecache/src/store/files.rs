@@ -85,18 +85,20 @@ impl Files {
         self.identities.insert(record.stamp, record.identity);
     }
 
-    /// Forgets a file, and with it its pages.
-    pub fn forget(&mut self, file: Identity) {
-        if let Some(known) = self.known.remove(&file) {
-            self.identities.remove(&known.stamp);
-        }
+    /// Forgets a file, and with it its pages; returns as what it was known.
+    pub fn forget(&mut self, file: Identity) -> Option<Known> {
+        let known = self.known.remove(&file)?;
+        self.identities.remove(&known.stamp);
+        Some(known)
     }
 
-    /// Forgets the files whose last page was in a segment before `oldest`, and that nothing changes.
+    /// Forgets the files whose last page was in a segment before `oldest`, and that nothing changes. Those that never had
+    /// a page stay until they are not open any more: DRAM may have pages of them.
     pub fn forget_before(&mut self, oldest: u64) {
         let identities = &mut self.identities;
         self.known.retain(|_, known| {
-            let stays = known.latest >= oldest || known.changing > 0;
+            let may_have_pages = known.latest == 0 || known.latest >= oldest;
+            let stays = may_have_pages || known.changing > 0;
             if !stays {
                 identities.remove(&known.stamp);
             }

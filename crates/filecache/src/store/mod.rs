@@ -9,6 +9,7 @@ mod counts;
 mod files;
 mod index;
 mod layout;
+mod lookup;
 mod recovery;
 mod segment;
 mod turn;
@@ -177,59 +178,6 @@ impl Store {
         }))
     }
 
-    /// Fills those of the pages from `first` on that are held, and returns which ones these are.
-    pub fn get(&self, reading: &Reading, first: u64, into: &mut [Page]) -> Vec<bool> {
-        let mut found = vec![false; into.len()];
-        let mut on_flash = Vec::new();
-        {
-            let mut state = lock(&self.state);
-            for (at, page) in into.iter_mut().enumerate() {
-                let Some(key) = key(reading.stamp, first + at as u64) else {
-                    continue;
-                };
-                match state.find(key) {
-                    Some(Place::Memory(held)) => {
-                        *page = *held;
-                        found[at] = true;
-                    }
-                    Some(Place::Flash(slot)) => on_flash.push(Wanted {
-                        at,
-                        key,
-                        slot,
-                        sum: state.index.sum(slot),
-                    }),
-                    None => continue,
-                }
-                if let Some(slot) = state.index.get(key.tag()) {
-                    state.index.touch(slot);
-                }
-            }
-        }
-        for row in on_flash.chunk_by(|one, next| next.at == one.at + 1 && next.slot == one.slot + 1)
-        {
-            self.read_row(row, into, &mut found);
-        }
-        let hits = found.iter().filter(|found| **found).count() as u64;
-        let counts = &mut lock(&self.state).counts;
-        counts.hits += hits;
-        counts.misses += into.len() as u64 - hits;
-        found
-    }
-
-    /// Reads pages whose slots lie in a row.
-    fn read_row(&self, row: &[Wanted], into: &mut [Page], found: &mut [bool]) {
-        let pages = &mut into[row[0].at..row[0].at + row.len()];
-        let offset = self.geometry.offset(row[0].slot);
-        let read = self.medium.read(offset, bytemuck::cast_slice_mut(pages));
-        for (wanted, page) in row.iter().zip(pages) {
-            let checks = read.is_ok() && index::same(wanted.key.sum(&page.0), wanted.sum);
-            found[wanted.at] = checks;
-            if !checks {
-                lock(&self.state).damaged(wanted, self.geometry);
-            }
-        }
-    }
-
     /// Whether a page is held, as far as is known without reading it.
     pub fn contains(&self, reading: &Reading, page: u64) -> bool {
         let state = lock(&self.state);
@@ -305,7 +253,7 @@ impl Store {
         match began {
             Some(stamp) => self.end_change(file, stamp, version()),
             // A file that was met meanwhile was read while it changed.
-            None => self.forget(file),
+            None => drop(self.forget(file)),
         }
         done
     }
@@ -347,10 +295,12 @@ impl Store {
             return;
         };
         let Ok(version) = version else {
-            return state.files.forget(file);
+            state.files.forget(file);
+            return;
         };
         if known.stamp != stamp {
-            return state.files.forget(file);
+            state.files.forget(file);
+            return;
         }
         known.changing -= 1;
         known.changed = moment;
@@ -362,11 +312,13 @@ impl Store {
         }
     }
 
-    /// Forgets a file and its pages: it is gone, or all of it has changed.
-    pub fn forget(&self, file: Identity) {
+    /// Forgets a file and its pages: it is gone, or all of it has changed. Returns its number, as [`Reading::stamp`]
+    /// does, and its bytes, if it was known.
+    pub fn forget(&self, file: Identity) -> Option<(u64, u64)> {
         let mut state = lock(&self.state);
         state.note_gone(file, self.geometry);
-        state.files.forget(file);
+        let known = state.files.forget(file)?;
+        Some((known.stamp.0, known.version.size))
     }
 
     /// Forgets a file that has no pages, as one does that is not open any more.
@@ -408,36 +360,7 @@ fn key(stamp: Stamp, page: u64) -> Option<Key> {
     Some(Key { stamp, page })
 }
 
-/// A page that is to be read.
-struct Wanted {
-    /// Where in the caller's pages.
-    at: usize,
-    key: Key,
-    slot: u32,
-    sum: u64,
-}
-
-/// Where a page is.
-enum Place<'a> {
-    Memory(&'a Page),
-    Flash(u32),
-}
-
 impl State {
-    /// Returns where a page is.
-    fn find(&self, key: Key) -> Option<Place<'_>> {
-        let slot = self.index.get(key.tag())?;
-        let sealed = self.sealed.as_deref();
-        match [Some(&self.open), sealed]
-            .into_iter()
-            .flatten()
-            .find(|segment| segment.has(slot))
-        {
-            Some(segment) => segment.get(slot, key).map(Place::Memory),
-            None => Some(Place::Flash(slot)),
-        }
-    }
-
     /// Whether a page may be put, of a file as it was read.
     fn admits(&mut self, reading: &Reading, now: Nanos) -> bool {
         let is_as_read = |known: &Known| {
@@ -495,21 +418,6 @@ impl State {
         self.dropped.len() <= geometry.most_dropped() || {
             self.dropped.pop();
             false
-        }
-    }
-
-    /// Drops a page that did not check, unless its slot has got another one meanwhile.
-    fn damaged(&mut self, wanted: &Wanted, geometry: Geometry) {
-        let is_there = self.index.get(wanted.key.tag()) == Some(wanted.slot)
-            && index::same(self.index.sum(wanted.slot), wanted.sum);
-        if !is_there {
-            return;
-        }
-        self.counts.damaged += 1;
-        if !self.drop_page(wanted.key, wanted.slot, geometry)
-            && let Some((file, _)) = self.files.of(wanted.key.stamp)
-        {
-            self.files.forget(file);
         }
     }
 

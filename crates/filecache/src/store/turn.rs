@@ -108,7 +108,7 @@ impl Store {
     }
 
     /// Reads the footer of the segment that begins at a slot.
-    fn footer(&self, first: u32) -> Option<Footer> {
+    pub(super) fn footer(&self, first: u32) -> Option<Footer> {
         super::recovery::footer(&*self.medium, self.geometry, first, self.id).ok()?
     }
 

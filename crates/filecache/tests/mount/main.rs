@@ -261,6 +261,44 @@ fn many_entries_are_listed_once() {
     assert_eq!(names.len(), 3000);
 }
 
+/// Runs a command of the shell as a user who owns nothing; returns whether it succeeded.
+fn as_nobody(directory: &Path, command: &str) -> bool {
+    let mut shell = Command::new("setpriv");
+    shell.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "sh",
+        "-c",
+        command,
+    ]);
+    shell.current_dir(directory).status().unwrap().success()
+}
+
+/// As pjdfstest's chmod/12 has it.
+#[test]
+#[ignore = "needs /dev/fuse and root; run by make test-root"]
+fn a_write_of_another_user_clears_the_id_bits() {
+    let place = Place::new();
+    for directory in [place.directory.path(), &place.source()] {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    for settings in place.all() {
+        let _mount = Mount::start(&settings).unwrap();
+        let (above, below) = (place.mounted().join("file"), place.source().join("file"));
+        fs::write(&above, b"before").unwrap();
+        let mode = || fs::metadata(&below).unwrap().mode() & 0o7777;
+        let set = || fs::set_permissions(&above, fs::Permissions::from_mode(0o6777)).unwrap();
+        set();
+        assert!(as_nobody(&place.mounted(), "printf x >> file"));
+        assert_eq!(mode(), 0o777, "{:?}", settings.mode);
+        set();
+        let file = File::options().write(true).open(&above).unwrap();
+        file.write_all_at(b"by root", 0).unwrap();
+        assert_eq!(mode(), 0o6777, "{:?}", settings.mode);
+    }
+}
+
 #[test]
 #[ignore = "needs /dev/fuse and root; run by make test-root"]
 fn files_belong_to_the_caller_and_are_closed_to_others() {
@@ -269,22 +307,7 @@ fn files_belong_to_the_caller_and_are_closed_to_others() {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
     }
     let _mount = Mount::start(&place.settings()).unwrap();
-    let as_nobody = |command: &str| {
-        let mut shell = Command::new("setpriv");
-        shell.args([
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            "sh",
-            "-c",
-            command,
-        ]);
-        shell
-            .current_dir(place.mounted())
-            .status()
-            .unwrap()
-            .success()
-    };
+    let as_nobody = |command: &str| as_nobody(&place.mounted(), command);
     assert!(as_nobody(
         "umask 027; echo x > own; mkdir dir; ln -s own link"
     ));

@@ -1,11 +1,13 @@
 //! The kernel's interface to nodes: where memory comes from, where pages lie, and moving them.
 //!
-//! set_mempolicy(2), mbind(2), move_pages(2).
+//! set_mempolicy(2), mbind(2), move_pages(2), numa_maps(5).
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 
 use terrace_base::{Context, Result};
-use terrace_policy::{PAGE_BYTES, Space};
+use terrace_policy::{PAGE_BYTES, Page, Space};
 
 use crate::memory::Mapping;
 
@@ -87,6 +89,21 @@ pub(super) fn bind_mapping(mapping: &Mapping, node: u32) -> io::Result<()> {
     succeeded(done)
 }
 
+/// Returns the first pages of the mappings of a process whose memory it has come from `node`, if there is room.
+pub(super) fn bound_to(space: Space, node: u32) -> BTreeSet<u64> {
+    let maps = fs::read_to_string(format!("/proc/{}/numa_maps", space.0)).unwrap_or_default();
+    let preferred = format!("prefer:{node}");
+    let starts = maps.lines().filter_map(|line| bound(line, &preferred));
+    starts.collect()
+}
+
+/// Parses a line of numa_maps: `start policy ...`; returns the first page of a mapping with this policy.
+fn bound(line: &str, policy: &str) -> Option<u64> {
+    let mut fields = line.split_whitespace();
+    let start = u64::from_str_radix(fields.next()?, 16).ok()?;
+    (fields.next()? == policy).then_some(Page::of(start).0)
+}
+
 /// Moves pages of a process to `node`, or only looks where they lie if that is `None`. Writes for each page the node
 /// where it lies then, or a negative error number.
 ///
@@ -133,7 +150,21 @@ fn succeeded(done: libc::c_long) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terrace_policy::Page;
+
+    #[test]
+    fn mappings_are_found_by_their_policy() {
+        let line = "7f0000001000 prefer:0 anon=2048 dirty=2048 N0=2048 kernelpagesize_kB=4";
+        assert_eq!(bound(line, "prefer:0"), Some(0x7f0000001));
+        for other in [
+            "7f0000001000 prefer:01 anon=1",
+            "7f0000001000 bind:0",
+            "x prefer:0",
+            "7f0000001000",
+            "",
+        ] {
+            assert_eq!(bound(other, "prefer:0"), None, "{other}");
+        }
+    }
 
     #[test]
     fn own_pages_are_found_on_a_node() {

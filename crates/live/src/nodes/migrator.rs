@@ -3,8 +3,9 @@
 //! It drains the hint faults, looks at the page tables for pages that came and went, asks the policy, and moves in
 //! batches. Looks are as rare as they are long, so that they take a tenth of a processor at most.
 //!
-//! A page counts once it is mapped by one process alone: what a child has in common with its parent stays where it
-//! lies until one of them writes or ends. Shared memory and pages of files are left alone; they are on the slow node.
+//! A page counts from when it is mapped by one process alone, as a page of that process. What a child has in common with
+//! its parent goes by what the parent does, and what came to be in common before it was seen stays where it lies until
+//! one of them writes or ends. Shared memory and pages of files are left alone; they are on the slow node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,7 +24,7 @@ use terrace_policy::replacement::PageId;
 use terrace_policy::{Location, Page, Space};
 
 use super::Nodes;
-use super::binding::move_pages;
+use super::binding::{bound_to, move_pages};
 use super::figures::Figures;
 use super::numbers::Numbers;
 use super::timeline::{Moment, Timeline};
@@ -31,7 +32,7 @@ use crate::budget::NodeCounter;
 use crate::cgroup::processes_in;
 use crate::clock;
 use crate::faults::FaultStream;
-use crate::pagemap::{is_own_alone, private, read_entries};
+use crate::pagemap::{is_anonymous, is_own_alone, private, read_entries};
 use crate::worker::Worker;
 
 /// Pause between two steps.
@@ -56,8 +57,8 @@ pub(crate) struct Migrator {
 }
 
 impl Migrator {
-    /// Starts to move the pages of the processes in `group`, at most `dram` of them on the fast node; `faults` are their
-    /// minor faults, if the policy looks at accesses.
+    /// Starts to move the pages of the processes in `group`, at most `dram` of them on the fast node, of which `placed` are
+    /// kept for what a placement puts there; `faults` are their minor faults, if the policy looks at accesses.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -68,6 +69,7 @@ impl Migrator {
         group: PathBuf,
         counter: NodeCounter,
         dram: Bytes,
+        placed: Option<Bytes>,
     ) -> Result<Self> {
         let figures = Figures {
             fast: nodes.fast,
@@ -86,7 +88,9 @@ impl Migrator {
                 group,
                 counter,
                 nodes,
-                capacity: dram.pages(),
+                dram: dram.pages(),
+                capacity: dram.pages() - placed.unwrap_or_default().pages().min(dram.pages()),
+                is_placed: placed.is_some(),
                 began,
                 plan: Plan::default(),
                 numbers: Numbers::default(),
@@ -126,8 +130,11 @@ struct Driver<'a> {
     group: PathBuf,
     counter: NodeCounter,
     nodes: Nodes,
-    /// Pages that the fast node may hold.
+    /// Pages that the fast node may hold, and those of them that the policy may have there.
+    dram: u64,
     capacity: u64,
+    /// Whether a placement puts pages on the fast node.
+    is_placed: bool,
     /// The time of the start, by [`clock::now`].
     began: Duration,
     plan: Plan,
@@ -237,11 +244,17 @@ impl Driver<'_> {
         };
         let mut there = BTreeSet::new();
         let mut new = Vec::new();
-        for range in private(space) {
-            for page in own_pages(&tables, range) {
+        let placed = match self.is_placed {
+            true => bound_to(space, self.nodes.fast),
+            false => BTreeSet::new(),
+        };
+        let ranges = private(space).into_iter();
+        for range in ranges.filter(|range| !placed.contains(&range.start)) {
+            for (page, entry) in anonymous_pages(&tables, range) {
                 match self.numbers.of(Location::new(space, page)) {
                     Some(number) => _ = there.insert(number),
-                    None => new.push(page),
+                    None if is_own_alone(entry) => new.push(page),
+                    None => {}
                 }
             }
         }
@@ -353,10 +366,9 @@ impl Driver<'_> {
         self.go(&to(Side::Slow), Side::Slow);
         let promotions = to(Side::Fast);
         for pages in promotions.chunks(BATCH) {
-            // What children have in common with their parents is on the fast node without being counted here.
-            let room = self
-                .capacity
-                .saturating_sub(self.fast.max(self.on_fast().pages()));
+            let room = self.capacity.saturating_sub(self.fast);
+            // What a placement puts on the fast node, or a parent has left to its child there, is not counted here.
+            let room = room.min(self.dram.saturating_sub(self.on_fast().pages()));
             let fits = pages.len().min(room as usize);
             self.go(&pages[..fits], Side::Fast);
             pages[fits..]
@@ -461,8 +473,8 @@ impl Driver<'_> {
     }
 }
 
-/// Returns the pages of a range that are in memory and mapped by this process alone.
-fn own_pages(tables: &File, range: Range<u64>) -> Vec<Page> {
+/// Returns the anonymous pages of a range that are in memory, with their entries.
+fn anonymous_pages(tables: &File, range: Range<u64>) -> Vec<(Page, u64)> {
     let mut pages = Vec::new();
     let mut entries = [0; SLICE];
     let mut first = range.start;
@@ -471,11 +483,8 @@ fn own_pages(tables: &File, range: Range<u64>) -> Vec<Page> {
         let Some(read) = read_entries(tables, first, &mut entries[..count]) else {
             break;
         };
-        let own = entries[..read]
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| is_own_alone(**entry));
-        pages.extend(own.map(|(index, _)| Page(first + index as u64)));
+        let numbered = (first..).map(Page).zip(entries[..read].iter().copied());
+        pages.extend(numbered.filter(|(_, entry)| is_anonymous(*entry)));
         first += read as u64;
     }
     pages

@@ -82,7 +82,8 @@ impl Nodes {
         )
     }
 
-    /// Starts to move pages of the program in a group, with at most `dram` of it on the fast node.
+    /// Starts to move pages of the program in a group, with at most `dram` of it on the fast node, of which `placed` are kept
+    /// for what a placement puts there.
     ///
     /// # Errors
     /// A failure if accesses cannot be watched, or a usage error if a setting of the policy is wrong.
@@ -91,9 +92,11 @@ impl Nodes {
         spec: &migration::Spec,
         budget: &Budget,
         dram: Bytes,
+        placed: Option<Bytes>,
         journal: &mut Journal,
     ) -> Result<(Migrator, Option<Balancing>)> {
-        let policy = spec.policy(dram.pages() as usize).map_err(Error::usage)?;
+        let rest = Bytes(dram.0.saturating_sub(placed.unwrap_or_default().0));
+        let policy = spec.policy(rest.pages() as usize).map_err(Error::usage)?;
         let Some(mut policy) = policy else {
             return Err(Error::usage(format!(
                 "`{}` is of memory that processors cannot address; name another --migration",
@@ -110,7 +113,8 @@ impl Nodes {
             .then(|| FaultStream::open_minor(budget.watched()))
             .transpose()?;
         let group: PathBuf = budget.directories()[0].clone();
-        let migrator = Migrator::start(*self, policy, faults, group, budget.nodes(), dram)?;
+        let counter = budget.nodes();
+        let migrator = Migrator::start(*self, policy, faults, group, counter, dram, placed)?;
         Ok((migrator, balancing))
     }
 
@@ -127,6 +131,11 @@ impl Nodes {
         }
         Ok(balancing)
     }
+}
+
+/// Whether a policy leaves all pages on the slow node.
+pub(crate) fn moves_nothing(policy: &migration::Spec) -> bool {
+    policy.entry().name == migration::never::ENTRY.name
 }
 
 /// Returns the fast node for a slow one, and the size of the slow one.

@@ -81,11 +81,29 @@ mod tests {
         fn no_other_choice_sums_up_to_more(
             sites in prop::collection::vec((0..20_000_u64, 0..50_u64), 0..9), fast in 0..60_000_u64,
         ) {
-            let (bytes, gains): (Vec<u64>, Vec<u64>) = sites.into_iter().unzip();
-            let room = Room { bytes, fast };
-            let chosen = fill(&room, &gains);
-            prop_assert!(chosen.iter().map(|site| room.bytes[*site]).sum::<u64>() <= fast);
-            prop_assert_eq!(chosen.iter().map(|site| gains[*site]).sum::<u64>(), slow(&room, &gains));
+            let (bytes, gains): (_, Vec<u64>) = sites.into_iter().unzip();
+            check(bytes, &gains, fast)?;
         }
+
+        /// Sites that fill fast memory to the byte, or have a byte too many: fewer than a part.
+        #[test]
+        fn what_is_too_large_by_a_byte_does_not_fit(
+            sites in prop::collection::vec((0..5_u64, 0..3_u64, 0..50_u64), 0..9), fast in 0..60_000_u64,
+        ) {
+            let bytes = sites.iter().map(|(quarters, more, _)| quarters * fast / 4 + more).collect();
+            let gains: Vec<u64> = sites.iter().map(|(.., gain)| *gain).collect();
+            check(bytes, &gains, fast)?;
+        }
+    }
+
+    fn check(bytes: Vec<u64>, gains: &[u64], fast: u64) -> Result<(), TestCaseError> {
+        let room = Room { bytes, fast };
+        let chosen = fill(&room, gains);
+        prop_assert!(chosen.iter().map(|site| room.bytes[*site]).sum::<u64>() <= fast);
+        prop_assert_eq!(
+            chosen.iter().map(|site| gains[*site]).sum::<u64>(),
+            slow(&room, gains)
+        );
+        Ok(())
     }
 }

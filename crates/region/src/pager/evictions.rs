@@ -21,8 +21,8 @@ impl Pager {
             self.write_staged(0);
             self.reclaim();
         }
-        // A thread that copies a mapping while it is moved must get on.
-        self.in_dram() < bound || self.suspended > 0
+        // A thread that copies a mapping while it is moved must get on. It waits for pages that have left before.
+        self.in_dram() < bound || self.suspended > 0 && self.staging.held() == 0
     }
 
     /// Moves the pages that are to leave into the staging range, neighbours at once, as far as there are

@@ -1,5 +1,6 @@
 //! What a program does to its mappings: dropping, unmapping, and moving.
 
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -239,6 +240,27 @@ fn staged_pages_come_back_after_a_fork() {
     }
     assert!(extension.figures().returns > 0);
     mapping.check_all();
+    mapping.unmap(&extension, true);
+}
+
+/// A page that comes while a mapping moves waits until one that has left before is written. If none has, it comes.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_comes_while_a_mapping_moves_waits_for_what_has_left() {
+    let timing = Timing {
+        write: Nanos(300_000),
+        ..Timing::default()
+    };
+    let slow = Box::new(Emulated::new(timing));
+    let extension = Extension::start(Settings::new(Bytes::of_pages(1600), slow)).unwrap();
+    let mut mapping = Adopted::new(&extension, 3000);
+    let mut write =
+        |pages: Range<usize>| pages.for_each(|page| mapping.write(page, page as u64 + 1));
+    write(0..2950);
+    extension.while_suspended(|| write(2950..3000));
+    let figures = extension.figures();
+    assert!(figures.peak_dram <= 1600, "{figures:?}");
+    extension.while_suspended(|| mapping.check_all());
     mapping.unmap(&extension, true);
 }
 

@@ -129,6 +129,8 @@ fn epoch() -> Vec<Field<Epoch>> {
         "requests" None |epoch| epoch.end.counts.requests;
         /// virtual time from the beginning to the end of the part
         "time_ns" Nanos |epoch| epoch.end.time;
+        /// pages read in the part
+        "reads" None |epoch| epoch.counts.reads;
         /// share of the pages read in the part that DRAM did not have; null where none was read
         "dram_miss_rate" Share |epoch| epoch.counts.dram_hit_rate().map(|rate| 1.0 - rate);
         /// share of the pages that DRAM did not have, and flash neither

@@ -325,3 +325,79 @@ impl<'a> Program<'a> {
         (range.start + length, before, now - before)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use terrace_trace::Access;
+
+    /// Accesses in memory, read in blocks of some.
+    struct Recorded(Meta, Vec<Access>, usize);
+
+    impl Source for Recorded {
+        fn meta(&self) -> &Meta {
+            &self.0
+        }
+
+        fn read(&mut self, block: &mut Block) -> Result<()> {
+            block.clear();
+            let some = self.2.min(self.1.len());
+            self.1.drain(..some).for_each(|access| block.push(access));
+            Ok(())
+        }
+    }
+
+    /// The accesses of each turn, one after another: those of one thread of a process in the block, up to the first
+    /// that is further than `instructions` from the thread's last access.
+    fn slow(accesses: &[Access], block: usize, turns: &[(u64, u64)]) -> Vec<usize> {
+        let mut lengths = Vec::new();
+        let mut last = FxHashMap::default();
+        let mut begin = 0;
+        for (most, instructions) in turns.iter().cycle() {
+            let Some(first) = accesses.get(begin) else {
+                return lengths;
+            };
+            let before = *last.entry(first.thread).or_insert(first.instruction);
+            let end = accesses.len().min((begin / block + 1) * block);
+            let goes_on = |access: &&Access| {
+                (access.process, access.thread) == (first.process, first.thread)
+                    && access.instruction <= before + instructions
+            };
+            let length = accesses[begin..end].iter().take_while(goes_on).count();
+            let length = length.min(*most as usize).max(1);
+            begin += length;
+            last.insert(first.thread, accesses[begin - 1].instruction.max(before));
+            lengths.push(length);
+        }
+        lengths
+    }
+
+    proptest! {
+        #[test]
+        fn a_turn_is_one_of_a_single_thread(
+            steps in prop::collection::vec((0..2_u16, 0..2_u16, 0..9_u64), 1..80),
+            block in 1..30_usize,
+            turns in prop::collection::vec((1..9_u64, 0..40_u64), 1..6),
+        ) {
+            let mut instruction = 0;
+            let access = |&(process, thread, step): &(u16, u16, u64)| {
+                instruction += step;
+                Access { process, thread, instruction, ..Access::default() }
+            };
+            let accesses: Vec<Access> = steps.iter().map(access).collect();
+            let meta = Meta { counts_instructions: true, ..Meta::default() };
+            let source = Box::new(Recorded(meta, accesses.clone(), block));
+            let mut program = Program::new("a".to_owned(), once(source), None).unwrap();
+            let mut lengths = Vec::new();
+            for (most, instructions) in turns.iter().cycle() {
+                program.prepare().unwrap();
+                if program.done() {
+                    break;
+                }
+                lengths.push(program.run(0, *most, *instructions).range.len());
+            }
+            prop_assert_eq!(lengths, slow(&accesses, block, &turns));
+        }
+    }
+}

@@ -44,6 +44,33 @@ proptest! {
         }
     }
 
+    /// What is counted after a warm-up is what is counted of all requests, without what is counted of the first. All of it
+    /// lasts less than a day.
+    #[test]
+    fn a_warm_up_is_left_out(
+        requests in requests(), part in 0.0..1.0_f64,
+        admission in prop_oneof![Just("all"), Just("second-read"), Just("all+write-budget:bytes-per-day=64K")],
+    ) {
+        let first = (requests.len() as f64 * part) as usize;
+        let values = [
+            ("dram", "5p"), ("flash-size", "off,7p"), ("organisation", "extended,multilevel,memory"),
+            ("admission", admission), ("writes", "back"),
+        ];
+        let warmup = [("warmup", &*first.to_string())];
+        let (all, before) = (simulate(&requests, &values), simulate(&requests[..first], &values));
+        let after = simulate(&requests, &[&values[..], &warmup].concat());
+        for ((all, before), after) in all.iter().zip(&before).zip(&after) {
+            let [all, before, after] = [all, before, after].map(|run| &run.outcome);
+            prop_assert_eq!(after.counts, all.counts - before.counts);
+            prop_assert_eq!(after.time, all.time - before.time);
+            let refused: u64 = after.refused.iter().map(|(_, pages)| pages).sum();
+            prop_assert_eq!(refused, after.counts.refused);
+            if let Some(busiest) = after.busiest_day {
+                prop_assert_eq!(busiest, after.counts.flash_written());
+            }
+        }
+    }
+
     /// A flash that takes no time is never slower than none.
     #[test]
     fn free_flash_never_costs_time(requests in requests()) {
@@ -55,6 +82,38 @@ proptest! {
         let runs = simulate(&requests, &values);
         prop_assert!(runs[1].outcome.time <= runs[0].outcome.time);
     }
+}
+
+/// Four reads halve what the sketch has counted: a page is worth a second write by a read that flash served.
+#[test]
+fn admission_is_told_of_hits() {
+    let [a, b, c] = [0, 100, 200].map(|page| (page, 1, false));
+    let requests = [a, b, a, c, a, (0, 1, true), b];
+    let values = [
+        ("dram", "1p"),
+        ("flash-size", "4p"),
+        ("admission", "sketch"),
+    ];
+    let counts = simulate_one(&requests, &values).outcome.counts;
+    assert_eq!(counts.flash_hits, 1, "the third read of the first page");
+    assert_eq!(counts.stale, 1);
+    assert_eq!(counts.flash_writes, 2);
+}
+
+/// Under a budget, multilevel main memory reads a page where it is, and what is in DRAM stays there.
+#[test]
+fn a_page_that_is_held_back_moves_nothing() {
+    let [a, b] = [0, 100].map(|page| (page, 1, false));
+    let values = [
+        ("dram", "1p"),
+        ("flash-size", "9p"),
+        ("organisation", "memory"),
+        ("admission", "all"),
+        ("budget", "1G"),
+    ];
+    let counts = simulate_one(&[a, b, a, b, a, b], &values).outcome.counts;
+    assert_eq!((counts.disk_reads, counts.flash_writes), (2, 1));
+    assert_eq!((counts.flash_hits, counts.dram_hits), (2, 2));
 }
 
 #[test]

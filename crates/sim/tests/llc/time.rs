@@ -121,11 +121,11 @@ fn a_fast_and_a_slow_program_share_a_cache_by_time() {
 fn slices(threads: u16, accesses: u64) -> Vec<Access> {
     let access = |thread: u16, index: u64| Access {
         instruction: index * (2 + u64::from(thread % 3)),
-        address: u64::from(thread) << 30 | index % 8192 * 64,
+        address: (u64::from(thread) << 30) + index % 8192 * 64,
         ip: 0x400,
         thread,
         size: 8,
-        write: index % 4 == 0,
+        write: index.is_multiple_of(4),
         ..Access::default()
     };
     let thread = |thread| (0..accesses).map(move |index| access(thread, index));
@@ -195,7 +195,7 @@ fn a_thread_waits_for_what_it_waited_for_when_it_was_recorded() {
     // So far apart that neither is slower because of the other.
     let load = |thread: u16, index: u64| Access {
         instruction: 400 * index,
-        address: u64::from(thread) << 30 | index << 12,
+        address: (u64::from(thread) << 30) + (index << 12),
         ip: 0x400,
         thread,
         size: 8,
