@@ -96,13 +96,15 @@ def measure(names):
 
 def table():
     """Shows live and simulated figures of each program, and which of them are beyond the bars."""
-    rows = []
-    for name, found in json.loads(RESULTS.read_text()).items():
+    rows, results = [], json.loads(RESULTS.read_text())
+    known = {figure["name"] for found in results.values() for figure in found["figures"]}
+    columns = [key for key in SHOWN if key in known]
+    for name, found in results.items():
         figures = {figure["name"]: figure for figure in found["figures"]}
-        cells = [cell for key in SHOWN for cell in (live(figures.get(key), found), error(figures.get(key)))]
+        cells = [cell for key in columns for cell in (live(figures.get(key), found), error(figures.get(key)))]
         beyond = [key for key, bar in BARS.items() if abs(figures[key]["error_percent"] or 0) > bar]
         rows.append([name, f"{found['footprint_bytes'] / 1e6:.0f} MB", *cells, ", ".join(beyond)])
-    return common.table(["program", "footprint", *(cell for key in SHOWN for cell in (key, "simulated")), "beyond the bars"], rows)
+    return common.table(["program", "footprint", *(cell for key in columns for cell in (key, "simulated")), "beyond the bars"], rows)
 
 
 def live(figure, found):

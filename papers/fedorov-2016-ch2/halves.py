@@ -36,7 +36,7 @@ TOGETHER = 2
 # ARI with a change each that might make adaptation cheaper, and `density` with other constants: chosen among on the
 # half for tuning.
 VARIANTS = {
-    "ari": ["ari:margin=0.02", "ari:margin=0.05", "ari:slack=0.03125", "ari:tag=12", "ari:epoch=30000,tag=12,dirty=lh"],
+    "ari": ["ari:slack=0.03125", "ari:tag=12", "ari:epoch=30000,tag=12,dirty=lh"],
     "density": ["density:epoch=1024", "density:epoch=4096", "density:sets=64", "density:wwb=0.5", "density:bypass=off"],
 }
 # What the half for tuning decided: the fewest cases beyond +5 % of those that leave dirty lines at MRU, as the paper.

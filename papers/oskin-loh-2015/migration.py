@@ -93,19 +93,24 @@ def speedups(traces):
 
 
 def average(programs):
-    """Returns the geometric means over all programs but that of low locality."""
+    """Returns the geometric means over all programs but that of low locality, of those that have the way."""
     usual = [one for name, one in programs.items() if name != LOW_LOCALITY]
-    ways = [way for way in usual[0] if all(way in one for one in usual)]
-    return {way: round(geometric_mean([one[way] for one in usual]), 3) for way in ways}
+    ways = dict.fromkeys(way for one in usual for way in one)
+    return {way: round(geometric_mean([one[way] for one in usual if way in one]), 3) for way in ways}
 
 
 def tables():
     found = json.loads(RESULTS.read_text())
     programs, mean = found["programs"], found["average"]
     ways = list(mean)
-    rows = [[name, *(f"{one[way]:.3f}" for way in ways)] for name, one in programs.items() if name != LOW_LOCALITY]
-    rows.append([f"**average** of these {len(rows)}", *(f"{mean[way]:.3f}" for way in ways)])
-    rows.append([LOW_LOCALITY, *(f"{programs[LOW_LOCALITY][way]:.3f}" for way in ways)])
+
+    def row(title, one):
+        return [title, *(f"{one[way]:.3f}" if way in one else "" for way in ways)]
+
+    rows = [row(name, one) for name, one in programs.items() if name != LOW_LOCALITY]
+    rows.append(row(f"**average** of these {len(rows)}", mean))
+    if LOW_LOCALITY in programs:
+        rows.append(row(LOW_LOCALITY, programs[LOW_LOCALITY]))
     return {"migration": table(["program", *ways], rows)}
 
 

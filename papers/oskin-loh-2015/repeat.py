@@ -10,6 +10,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
+import climbing  # noqa: E402
 import common  # noqa: E402
 import figures_6_to_8 as prefetching  # noqa: E402
 import migration  # noqa: E402
@@ -228,7 +229,7 @@ def model_tables(results, paper):
 def tables(results, paper):
     results = with_graphs(results)
     parts = (model_tables(results, paper), prefetching.tables(results, paper), migration.tables(), static_placement.tables(),
-             own_programs.tables(paper))
+             climbing.tables(), own_programs.tables(paper))
     return {mark: table for part in parts for mark, table in part.items()}
 
 

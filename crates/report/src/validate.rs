@@ -139,6 +139,7 @@ fn figures(results: &Results) -> Vec<Figure> {
     let time = outcome.time().seconds();
     let faults = live(|o| o.major_faults);
     let (read, written) = (pages(|o| o.tier_read.0), pages(|o| o.tier_written.0));
+    let with_zeros = live(|o| o.tier_written.pages() + o.tier_zeros);
     let counts = &outcome.counts;
     let mut figures = vec![
         Figure::new(ALL_DRAM, wall(&results.live.all_dram), paced),
@@ -146,6 +147,8 @@ fn figures(results: &Results) -> Vec<Figure> {
         Figure::new("major faults", faults, counts.full_misses as f64),
         Figure::new("pages read", read, counts.reads as f64),
         Figure::new("pages written", written, counts.writebacks as f64),
+        // The kernel keeps pages of zeros out of the tier, which the simulator cannot tell from others.
+        Figure::new("- or of zeros", with_zeros, counts.writebacks as f64),
     ];
     let stories: Option<Vec<LifeStory>> = limited.iter().map(|o| o.prefetch).collect();
     if let Some(stories) = stories {

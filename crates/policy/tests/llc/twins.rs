@@ -31,8 +31,6 @@ const SETTINGS: &[(&str, &[&str])] = &[
             "epoch=30,half=on,p=2",
             "epoch=40,recent=1,slack=0",
             "epoch=25,slack=inf,wmiss=0.5,wwb=3",
-            "epoch=25,recent=0.5,margin=0.1",
-            "epoch=25,margin=1",
             "epoch=20,live=on,p=2,insert=mru",
             "epoch=40,live=on,p=2,evict=lru",
             "epoch=40,live=on,p=3,insert=p+1,dirty=lh",

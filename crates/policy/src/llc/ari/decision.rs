@@ -29,8 +29,8 @@ impl Decision {
 
     /// Returns the best of the first `among` candidates: the lowest weighted sum of misses and
     /// write-backs among those whose misses do not exceed those of candidate 0, LRU, by too much.
-    /// Among equals, and where none is lower by the margin, it is `current`, or else the first:
-    /// nothing changes if all are alike, or no sampled set had a request.
+    /// Among equals it is `current`, or else the first: nothing changes if all are alike, or no
+    /// sampled set had a request.
     pub fn best(&self, among: usize, current: Option<usize>) -> usize {
         let most = match self.settings.slack {
             f64::INFINITY => f64::INFINITY,
@@ -38,11 +38,7 @@ impl Decision {
         };
         let preferred = current.into_iter().chain(0..among);
         let allowed = preferred.filter(|&at| at < among && self.averages[at].misses <= most);
-        let sum = |at: usize| match current {
-            Some(current) if at == current => self.sum(at) * (1.0 - self.settings.margin),
-            _ => self.sum(at),
-        };
-        let least = allowed.min_by(|&one, &other| sum(one).total_cmp(&sum(other)));
+        let least = allowed.min_by(|&one, &other| self.sum(one).total_cmp(&self.sum(other)));
         least.unwrap_or_default()
     }
 
@@ -85,17 +81,6 @@ mod tests {
         assert_eq!(decision("slack=inf", &[epoch]).best(3, Some(0)), 2);
         assert_eq!(decision("wwb=0", &[epoch]).best(3, Some(1)), 0);
         assert_eq!(decision("", &[epoch]).best(1, Some(2)), 0);
-    }
-
-    #[test]
-    fn what_is_in_force_stays_unless_another_is_lower_by_the_margin() {
-        let epoch = [(100, 40), (100, 36), (100, 30)];
-        let best = |text: &str, current| decision(text, &[epoch]).best(3, current);
-        assert_eq!(best("margin=0.05", Some(0)), 2, "7 % lower");
-        assert_eq!(best("margin=0.1", Some(0)), 0);
-        assert_eq!(best("margin=0.05", Some(1)), 1, "4 % lower");
-        assert_eq!(best("margin=0.1", None), 2);
-        assert_eq!(best("margin=1", Some(0)), 0);
     }
 
     #[test]

@@ -70,9 +70,6 @@ settings! {
         // 2.3.
         /// share by which misses may exceed those of LRU
         slack: f64 = 0.0625, 0.0..=f64::INFINITY;
-        // The paper has none: the lowest sum comes into force, by however little it is lower.
-        /// share by which the sum of another has to be lower than that in force to replace it
-        margin: f64 = 0.0, 0.0..=1.0;
         // 2.2.1, as the next.
         /// weight of a miss
         miss_weight as "wmiss": f64 = 1.0, 0.0..=1e9;
@@ -192,7 +189,6 @@ mod tests {
         assert_eq!([settings.recent, settings.slack], [1.0 / 16.0; 2], "2.3");
         let weights = [settings.miss_weight, settings.writeback_weight];
         assert_eq!(weights, [1.0; 2], "2.2.1: equal");
-        assert_eq!(settings.margin, 0.0, "2.3: the lowest sum");
         // 2.5.2: of caches of 4 to 32 ways.
         for (ways, partitions) in [(4, 3), (8, 5), (16, 9), (32, 17)] {
             let geometry = Geometry::of(2 << 20, ways, 64).unwrap();

@@ -43,7 +43,6 @@ pub struct Ari {
     live: bool,
     recent: f64,
     slack: f64,
-    margin: f64,
     weights: Counts,
 }
 
@@ -127,7 +126,6 @@ impl Ari {
             live,
             recent: real(params, "recent", 1.0 / 16.0),
             slack: real(params, "slack", 1.0 / 16.0),
-            margin: real(params, "margin", 0.0),
             weights: (real(params, "wmiss", 1.0), real(params, "wwb", 1.0)),
         };
         ari.follow(0);
@@ -215,15 +213,10 @@ impl Ari {
             .iter()
             .map(|&at| sum(at))
             .fold(f64::INFINITY, f64::min);
-        let mut current = allowed.iter().copied();
-        let current = current.find(|&at| keeps && self.table[at].0 == self.choice);
-        if let Some(current) = current
-            && lowest >= sum(current) * (1.0 - self.margin)
-        {
-            return current;
-        }
         let mut best = allowed.into_iter().filter(|&at| sum(at) == lowest);
-        best.next().unwrap()
+        let first = best.clone().next().unwrap();
+        let kept = best.find(|&at| keeps && self.table[at].0 == self.choice);
+        kept.unwrap_or(first)
     }
 
     fn tick(&mut self) {
