@@ -274,8 +274,8 @@ mod tests {
                 }
             }
             for (row, (released, thread)) in waits.into_iter().filter(|_| queues > 1) {
-                let before = (0..released).filter(|row| queue(all[*row as usize]) == queue(thread));
-                if let Some(last) = before.last() {
+                let mut before = (0..released).filter(|row| queue(all[*row as usize]) == queue(thread));
+                if let Some(last) = before.next_back() {
                     let (last, next) = (place(last), place(row));
                     prop_assert!(last < next && made[last].1 < made[next].1);
                 }
