@@ -128,15 +128,19 @@ after_a_signal() {
 }
 check 'nothing is left after SIGTERM' after_a_signal TERM 143
 check 'nothing is left after SIGINT' after_a_signal INT 130
-killed() {
+cleans_beside_the_program() {
     ends KILL 137 || return 1
     pgrep -x pages >/dev/null || { echo 'the program did not go on'; return 1; }
     [ "$(cat "$balancing")" = 1 ] || { echo 'there is nothing to clean'; return 1; }
     "$TERRACE" doctor --clean
     [ "$(cat "$balancing")" = 0 ] || { echo 'the knob was not put back while the program runs'; return 1; }
+}
+killed() {
+    cleans_beside_the_program
+    code=$?
     pkill -x pages
     while pgrep -x pages >/dev/null; do sleep 0.2; done
-    "$TERRACE" doctor --clean && nodes_are_left_alone
+    [ "$code" = 0 ] && "$TERRACE" doctor --clean && nodes_are_left_alone
 }
 check 'after kill -9 the program goes on, and doctor --clean puts the knobs back' killed
 

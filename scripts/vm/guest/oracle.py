@@ -1,15 +1,16 @@
 """oracle.py OUT PROCESSES PAGES HOT COLD: looks where the pages of terrace's programs lie, until OUT.stop is there;
 writes what it saw to OUT.
 
-It asks the kernel by move_pages(2) of every private page of every process in a group of terrace; a page that several
-processes map counts once. Of the ranges that the file PAGES_AT names, the shares on node 0 at the last look are told.
+It looks up the frame of every private page of every process in a group of terrace (pagemap), and of which node that
+memory is (/sys/devices/system/memory); a page that several processes map counts once. It does not ask move_pages(2),
+which by Linux 6.1 does not find pages that are marked for a hint fault. Of the ranges that the file PAGES_AT names, the
+shares on node 0 at the last look are told.
 
 They are as they should be when at least PAGES pages are on node 0, and of each of so many PROCESSES at least the share
 HOT of the hot part and at most COLD of the cold part. When that was so at five looks in succession, it makes the file
 that PAGES_ENOUGH names, for the programs to end: how long it takes depends on the machine.
 """
 
-import ctypes
 import glob
 import json
 import os
@@ -18,18 +19,29 @@ import sys
 import time
 
 PAGE = 4096
-MOVE_PAGES = 279
 SUCCESSION = 5  # looks
-libc = ctypes.CDLL(None, use_errno=True)
 
 
-def nodes_of(process, addresses):
-    """Returns the node of each page, or a negative error."""
-    count = len(addresses)
-    pointers = (ctypes.c_void_p * count)(*addresses)
-    status = (ctypes.c_int * count)()
-    done = libc.syscall(MOVE_PAGES, process, ctypes.c_ulong(count), pointers, None, status, 2)
-    return list(status) if done == 0 else [-1] * count
+def blocks_of_node_0():
+    """Returns the numbers of the blocks of memory of node 0, and the frames of a block."""
+    with open("/sys/devices/system/memory/block_size_bytes") as size:
+        frames = int(size.read(), 16) // PAGE
+    blocks = glob.glob("/sys/devices/system/node/node0/memory[0-9]*")
+    return {int(os.path.basename(block).removeprefix("memory")) for block in blocks}, frames
+
+
+BLOCKS, FRAMES = blocks_of_node_0()
+
+
+def is_on_node_0(frame):
+    return frame // FRAMES in BLOCKS
+
+
+def frames_of(pagemap, start, pages):
+    """Yields the frame of each page, `None` of one that is not in memory, or is of a file or shared."""
+    pagemap.seek(start // PAGE * 8)
+    for (entry,) in struct.iter_unpack("<Q", pagemap.read(pages * 8)):
+        yield entry & (1 << 55) - 1 if entry >> 63 & 1 and not entry >> 61 & 1 else None
 
 
 def processes():
@@ -41,36 +53,33 @@ def processes():
 
 
 def private(process):
-    """Yields the address and the frame of each private page in memory."""
+    """Yields the frame of each private page in memory."""
     with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/pagemap", "rb", 0) as pagemap:
         for line in maps:
             addresses, permissions = line.split()[:2]
-            if permissions[1] != "w" or permissions[3] != "p":
-                continue
-            start, end = (int(part, 16) for part in addresses.split("-"))
-            pagemap.seek(start // PAGE * 8)
-            entries = pagemap.read((end - start) // PAGE * 8)
-            for index, (entry,) in enumerate(struct.iter_unpack("<Q", entries)):
-                # In memory, and neither of a file nor shared.
-                if entry >> 63 & 1 and not entry >> 61 & 1:
-                    yield start + index * PAGE, entry & (1 << 55) - 1
+            if permissions[1] == "w" and permissions[3] == "p":
+                start, end = (int(part, 16) for part in addresses.split("-"))
+                yield from (frame for frame in frames_of(pagemap, start, (end - start) // PAGE) if frame is not None)
 
 
 def on_node_0():
     frames = set()
     for process in processes():
         try:
-            pages = list(private(process))
+            frames.update(filter(is_on_node_0, private(process)))
         except OSError:
             continue
-        found = nodes_of(process, [address for address, _ in pages])
-        frames.update(frame for (_, frame), node in zip(pages, found) if node == 0)
     return len(frames)
 
 
 def share(process, start, pages):
-    found = nodes_of(process, range(start, start + pages * PAGE, PAGE))
-    return found.count(0) / pages if -1 not in found else None
+    """Returns the share of a range that is on node 0, or `None` unless all of it is in memory."""
+    try:
+        with open(f"/proc/{process}/pagemap", "rb", 0) as pagemap:
+            found = list(frames_of(pagemap, start, pages))
+    except OSError:
+        return None
+    return sum(map(is_on_node_0, found)) / pages if len(found) == pages and None not in found else None
 
 
 def placed():
