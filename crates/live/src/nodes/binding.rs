@@ -3,16 +3,19 @@
 //! set_mempolicy(2), mbind(2), move_pages(2), numa_maps(5).
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 
 use terrace_base::{Context, Result};
 use terrace_policy::{PAGE_BYTES, Page, Space};
 
 use crate::memory::Mapping;
+use crate::pagemap::{is_anonymous, read_entries};
 
 /// Memory comes from these nodes alone (linux/mempolicy.h).
 const MPOL_BIND: libc::c_int = 2;
+/// Memory comes from the node of the processor, and hint faults move nothing.
+const MPOL_LOCAL: libc::c_int = 4;
 /// The kernel makes hint faults all the same (Linux 5.12); it moves pages among the bound nodes alone, here one.
 const MPOL_F_NUMA_BALANCING: libc::c_int = 1 << 13;
 /// Pages that several processes map are moved as well.
@@ -140,6 +143,69 @@ pub(crate) fn move_pages(
     succeeded(done.min(0))
 }
 
+/// Has the calling thread take memory from its own node, and the kernel move no page for it when it meets a hint fault:
+/// [`find_marked`] would draw pages to the node of the processor otherwise.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn draw_nothing() -> io::Result<()> {
+    // SAFETY: concerns where memory of this thread comes from, not what it holds; no set is read.
+    succeeded(unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_LOCAL, 0, 0) })
+}
+
+/// As [`move_pages`], but finds pages as well that are marked for a hint fault. Linux 6.1 to 6.4 say of these that they
+/// are not there (`gup_can_follow_protnone`; mended by `FOLL_HONOR_NUMA_FAULT`), so that a page that is not used could
+/// neither come nor go. Such a page is read, which takes its mark away.
+///
+/// # Errors
+/// See [`move_pages`].
+pub(super) fn find_marked(
+    space: Space,
+    pages: &[u64],
+    node: Option<u32>,
+    status: &mut Vec<i32>,
+) -> io::Result<()> {
+    move_pages(space, pages, node, status)?;
+    let missing = (0..pages.len()).filter(|index| status[*index] == -libc::ENOENT);
+    let mut missing: Vec<usize> = missing.collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let Ok(tables) = File::open(format!("/proc/{}/pagemap", space.0)) else {
+        return Ok(());
+    };
+    missing.retain(|index| is_there(&tables, pages[*index]) && read(space, pages[*index]));
+    let marked: Vec<u64> = missing.iter().map(|index| pages[*index]).collect();
+    let mut found = Vec::new();
+    // If the process has ended since, the first answer holds.
+    if move_pages(space, &marked, node, &mut found).is_ok() {
+        for (index, node) in missing.into_iter().zip(found) {
+            status[index] = node;
+        }
+    }
+    Ok(())
+}
+
+fn is_there(tables: &File, page: u64) -> bool {
+    let mut entry = [0];
+    read_entries(tables, page, &mut entry) == Some(1) && is_anonymous(entry[0])
+}
+
+/// Reads a byte of a page of a process; returns whether that could be done.
+fn read(space: Space, page: u64) -> bool {
+    let mut byte = 0_u8;
+    let here = libc::iovec {
+        iov_base: (&raw mut byte).cast(),
+        iov_len: 1,
+    };
+    let there = libc::iovec {
+        iov_base: (page * PAGE_BYTES) as *mut libc::c_void,
+        iov_len: 1,
+    };
+    // SAFETY: the kernel writes one byte, to `byte`; the other address is of another process, and nothing here follows it.
+    unsafe { libc::process_vm_readv(space.0 as libc::pid_t, &here, 1, &there, 1, 0) == 1 }
+}
+
 fn succeeded(done: libc::c_long) -> io::Result<()> {
     match done {
         0 => Ok(()),
@@ -180,6 +246,9 @@ mod tests {
             // A kernel without nodes.
             Err(e) => assert_eq!(e.raw_os_error(), Some(libc::ENOSYS)),
         }
+        let tables = File::open("/proc/self/pagemap").unwrap();
+        assert!(is_there(&tables, page) && read(own, page));
+        assert!(!is_there(&tables, 1) && !read(own, 1));
         let nobody = move_pages(Space(u32::MAX >> 1), &[1], None, &mut status);
         assert!(nobody.is_err());
     }

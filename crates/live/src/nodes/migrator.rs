@@ -24,7 +24,7 @@ use terrace_policy::replacement::PageId;
 use terrace_policy::{Location, Page, Space};
 
 use super::Nodes;
-use super::binding::{bound_to, move_pages};
+use super::binding::{bound_to, draw_nothing, find_marked, move_pages};
 use super::figures::Figures;
 use super::numbers::Numbers;
 use super::timeline::{Moment, Timeline};
@@ -80,6 +80,8 @@ impl Migrator {
         let told = Arc::new(Mutex::new(figures));
         let figures = Arc::clone(&told);
         let worker = Worker::start("terrace-nodes", move |stop| {
+            // A kernel without nodes has nothing to draw.
+            let _ = draw_nothing();
             let began = clock::now();
             let mut driver = Driver {
                 stop,
@@ -271,7 +273,7 @@ impl Driver<'_> {
     fn came(&mut self, space: Space, pages: &[Page]) {
         let addresses: Vec<u64> = pages.iter().map(|page| page.0).collect();
         let mut status = Vec::new();
-        if move_pages(space, &addresses, None, &mut status).is_err() {
+        if find_marked(space, &addresses, None, &mut status).is_err() {
             return;
         }
         for (page, node) in pages.iter().zip(status) {
@@ -419,7 +421,12 @@ impl Driver<'_> {
                     return found;
                 }
                 let addresses: Vec<u64> = batch.iter().map(|(_, address)| *address).collect();
-                if let Err(error) = move_pages(Space(space), &addresses, node, &mut status) {
+                // To look takes no mark away, which is to show the next access.
+                let relocate = match node {
+                    Some(_) => find_marked,
+                    None => move_pages,
+                };
+                if let Err(error) = relocate(Space(space), &addresses, node, &mut status) {
                     status.fill(-error.raw_os_error().unwrap_or(libc::EIO));
                 }
                 let numbers = batch.iter().map(|(page, _)| *page);
