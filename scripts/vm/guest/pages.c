@@ -1,7 +1,8 @@
 // pages MIB HOT SECONDS [fork|threads]: writes MIB MiB, reads the last HOT MiB of them again and again for SECONDS, or
-// until the file that PAGES_ENOUGH names is there, and checks all. With `fork` a child does the same beside its parent,
-// and writes half of the hot part first; with `threads` two threads share the reading. The file that PAGES_AT names gets
-// a line for each process: its number, the address and the pages of all, and those of the hot part.
+// until the file that PAGES_ENOUGH names is there, and checks all. With `fork`, when first touches had time to move, a
+// child does the same beside its parent, and writes half of the hot part first; with `threads` two threads share the
+// reading. The file that PAGES_AT names gets a line for each process: its number, the address and the pages of all, and
+// those of the hot part.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -65,6 +66,7 @@ int main(int count, char **arguments) {
     uint64_t added = 0;
     pid_t child = -1;
     if (!strcmp(mode, "fork")) {
+        sleep(10);
         child = fork();
         if (child == 0) {
             added = 7;
