@@ -7,7 +7,6 @@ and writes their times of the processor and their trials to climbing.json.
 """
 
 import json
-import os
 import resource
 import sys
 from pathlib import Path
@@ -72,13 +71,10 @@ def tables():
 
 
 def main():
-    sources = os.environ.get("BENCH_SOURCES")
-    if not sources:
-        sys.exit("name the folder with the programs built in BENCH_SOURCES")
-    work = common.work_directory(FOLDER)
+    sources, work = static_placement.folders()
     programs = json.loads(RESULTS.read_text())["programs"] if RESULTS.exists() else {}
     for name in sys.argv[1:] or list(static_placement.PROGRAMS):
-        trace = static_placement.recorded(f"own-{name}", static_placement.PROGRAMS[name], Path(sources).resolve(), work)
+        trace = static_placement.recorded(f"own-{name}", static_placement.PROGRAMS[name], sources, work)
         say(f"climbing {name}")
         if found := compare(trace):
             programs[name] = found

@@ -8,7 +8,6 @@ of WAYS, and writes migration.json. FOLDER has the programs built, as papers/osk
 """
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -115,14 +114,10 @@ def tables():
 
 
 def main():
-    sources = os.environ.get("BENCH_SOURCES")
-    if not sources:
-        sys.exit("name the folder with the programs built in BENCH_SOURCES")
-    work = common.work_directory(FOLDER)
-    work.mkdir(parents=True, exist_ok=True)
+    sources, work = static_placement.folders()
     programs = json.loads(RESULTS.read_text())["programs"] if RESULTS.exists() else {}
     for name in sys.argv[1:] or list(static_placement.PROGRAMS):
-        traces = static_placement.recordings(name, Path(sources).resolve(), work)
+        traces = static_placement.recordings(name, sources, work)
         say(f"simulating {name}")
         programs[name] = speedups(traces)
         ordered = {name: programs[name] for name in static_placement.PROGRAMS if name in programs}

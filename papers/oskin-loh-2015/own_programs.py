@@ -7,7 +7,6 @@ Takes the recordings of `static_placement.py`, which are made if they are not th
 """
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -90,14 +89,10 @@ def sweep(programs, usual, fast, share_of):
 
 
 def main():
-    sources = os.environ.get("BENCH_SOURCES")
-    if not sources:
-        sys.exit("name the folder with the programs built in BENCH_SOURCES")
-    work = common.work_directory(FOLDER)
-    work.mkdir(parents=True, exist_ok=True)
+    sources, work = static_placement.folders()
     programs = json.loads(RESULTS.read_text())["programs"] if RESULTS.exists() else {}
     for name in sys.argv[1:] or list(static_placement.PROGRAMS):
-        trace = static_placement.recorded(f"own-{name}", static_placement.PROGRAMS[name], Path(sources).resolve(), work)
+        trace = static_placement.recorded(f"own-{name}", static_placement.PROGRAMS[name], sources, work)
         say(f"simulating {name}")
         programs[name] = measure(trace)
         ordered = {name: programs[name] for name in static_placement.PROGRAMS if name in programs}

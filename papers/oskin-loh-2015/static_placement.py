@@ -179,13 +179,19 @@ def draw(path):
     common.save(figure, path)
 
 
-def main():
+def folders():
+    """Returns the folder with the programs built, which BENCH_SOURCES names, and the work directory, which it makes."""
     sources = os.environ.get("BENCH_SOURCES")
     if not sources:
         sys.exit("name the folder with the programs built in BENCH_SOURCES")
     work = common.work_directory(FOLDER)
     work.mkdir(parents=True, exist_ok=True)
-    measure(sys.argv[1:] or list(PROGRAMS), Path(sources).resolve(), work)
+    return Path(sources).resolve(), work
+
+
+def main():
+    sources, work = folders()
+    measure(sys.argv[1:] or list(PROGRAMS), sources, work)
     draw(FOLDER / "static-placement.svg")
     print("\n\n".join(tables().values()))
 

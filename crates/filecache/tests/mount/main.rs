@@ -28,6 +28,13 @@ impl Place {
         Self { directory }
     }
 
+    /// Lets every user into the source and what is above it.
+    fn open_to_all(&self) {
+        for directory in [self.directory.path(), &self.source()] {
+            fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
+        }
+    }
+
     fn source(&self) -> PathBuf {
         self.directory.path().join("source")
     }
@@ -280,9 +287,7 @@ fn as_nobody(directory: &Path, command: &str) -> bool {
 #[ignore = "needs /dev/fuse and root; run by make test-root"]
 fn a_write_of_another_user_clears_the_id_bits() {
     let place = Place::new();
-    for directory in [place.directory.path(), &place.source()] {
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
-    }
+    place.open_to_all();
     for settings in place.all() {
         let _mount = Mount::start(&settings).unwrap();
         let (above, below) = (place.mounted().join("file"), place.source().join("file"));
@@ -303,9 +308,7 @@ fn a_write_of_another_user_clears_the_id_bits() {
 #[ignore = "needs /dev/fuse and root; run by make test-root"]
 fn files_belong_to_the_caller_and_are_closed_to_others() {
     let place = Place::new();
-    for directory in [place.directory.path(), &place.source()] {
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
-    }
+    place.open_to_all();
     let _mount = Mount::start(&place.settings()).unwrap();
     let as_nobody = |command: &str| as_nobody(&place.mounted(), command);
     assert!(as_nobody(
