@@ -9,6 +9,9 @@ use terrace_policy::replacement::PageId;
 /// Pages that are drawn.
 pub const PAGES: u32 = 16;
 
+/// By how much their numbers are apart: they are of two blocks of neighbours.
+const APART: u32 = 3;
+
 /// Settings of each policy that are tried: short intervals, and few accesses of which many are seen.
 pub const TRIED: &[&str] = &[
     "never",
@@ -17,10 +20,10 @@ pub const TRIED: &[&str] = &[
     "sampled:interval=30us,every=3",
     "hot:threshold=100us,period=50us,scan=16K",
     "hot:threshold=1ms,period=20us,scan=64K,rate=8K,adjust=300us",
-    "benefit:every=1,turns=0.01,watch=1",
-    "benefit:every=3,turns=0.05,noise=0.5,slack=0.2",
-    "benefit:every=3,turns=0.05,watch=0.2,noise=0.5,slack=0",
-    "benefit:every=1,turns=0.002,noise=0,slack=1,watch=1",
+    "benefit:every=1,turns=0.3,watch=1",
+    "benefit:every=3,turns=1.5,expect=1,slack=0.2",
+    "benefit:every=3,turns=1.5,watch=0.2,expect=4,slack=0",
+    "benefit:every=1,turns=0.06,slack=1,watch=1",
 ];
 
 /// What moves cost on a drawn machine.
@@ -54,7 +57,7 @@ impl Call {
             Self::Sampled(page, time) => policy.sampled(page, time, plan),
             Self::Scanned(bits, time) => {
                 let accessed = (0..PAGES).filter(|page| bits >> page & 1 == 1);
-                let accessed: Vec<PageId> = accessed.map(PageId).collect();
+                let accessed: Vec<PageId> = accessed.map(|page| PageId(page * APART)).collect();
                 policy.scanned(&accessed, time, plan);
             }
             Self::Hinted(page, waited, time) => policy.hinted(page, waited, time, plan),
@@ -79,7 +82,7 @@ pub fn policy_with(text: &str, fast: usize, costs: Costs) -> Box<dyn Migration> 
 
 /// Calls in any order, most of them accesses, of which the first pages have more.
 pub fn calls() -> impl Strategy<Value = Vec<Call>> {
-    let page = prop_oneof![2 => 0..PAGES, 1 => 0..4_u32].prop_map(PageId);
+    let page = prop_oneof![2 => 0..PAGES, 1 => 0..4_u32].prop_map(|page| PageId(page * APART));
     let side = prop_oneof![Just(Side::Fast), Just(Side::Slow)];
     let step = (page, 0..20_u8, 0..20_u64, any::<u32>(), 0..200_u64, side);
     prop::collection::vec(step, 0..400).prop_map(|steps| {

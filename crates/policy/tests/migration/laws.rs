@@ -68,9 +68,9 @@ proptest! {
         accesses in prop::collection::vec((0..12_u32, 0..3_u64), 1..800),
     ) {
         for (text, slack) in [
-            ("benefit:every=1,turns=0.01", 0.01),
-            ("benefit:every=1,turns=0.002,noise=0,slack=0", 0.0),
-            ("benefit:every=1,turns=0.002,noise=0,slack=0.3", 0.3),
+            ("benefit:every=1,turns=0.3", 0.01),
+            ("benefit:every=1,turns=0.06,expect=100,slack=0", 0.0),
+            ("benefit:every=1,turns=0.06,expect=100,slack=0.3", 0.3),
         ] {
             // All accesses are counted, and nothing but moves is paid.
             let free = Costs { sample: Duration::ZERO, ..COSTS };

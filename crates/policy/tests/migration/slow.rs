@@ -57,8 +57,8 @@ pub fn twin(text: &str, room: usize) -> Box<dyn Migration> {
                     .max(every)
             },
             doublings: 0,
-            turns: number(&mut params, "turns", 8.0),
-            noise: number(&mut params, "noise", 1.0),
+            turns: number(&mut params, "turns", 32.0),
+            expect: number(&mut params, "expect", 2.0),
             slack: number(&mut params, "slack", 0.01),
             sides,
             log: Vec::new(),
@@ -334,10 +334,10 @@ struct Benefit {
     /// How often that was doubled.
     doublings: i32,
     turns: f64,
-    noise: f64,
+    expect: f64,
     slack: f64,
     sides: Sides,
-    /// Samples of this round and of earlier ones, the latest at the end, each with one in how many they were.
+    /// Samples since the last look and of those between earlier ones, the latest at the end, each with one in how many they were.
     log: Vec<(f64, Vec<PageId>)>,
     /// In nanoseconds.
     saved: f64,
@@ -345,15 +345,37 @@ struct Benefit {
 }
 
 impl Benefit {
-    /// Every round counts half of what it did a round ago, in whole samples of the present rate.
+    /// After 32 looks samples count half, and all are in units of the present rate.
     fn count(&self, page: PageId) -> f64 {
         let (mut count, mut rate) = (0.0, 1.0);
-        for (every, round) in &self.log {
-            count = ((count / 2.0_f64).floor() * rate / every).floor();
-            count += round.iter().filter(|one| **one == page).count() as f64;
+        for (every, samples) in &self.log {
+            count *= 0.5_f64.powf(1.0 / 32.0);
+            count *= rate / every;
+            for _ in samples.iter().filter(|one| **one == page) {
+                count += 1.0;
+            }
             rate = *every;
         }
         count
+    }
+
+    /// Of 32 pages with consecutive numbers the mean, and of what one differs from it what chance does not explain.
+    fn estimate(&self, page: PageId) -> f64 {
+        let known = self.sides.sides.keys();
+        let neighbours = known.filter(|other| other.0 / 32 == page.0 / 32);
+        let counts: Vec<f64> = neighbours.map(|other| self.count(*other)).collect();
+        let count = self.count(page);
+        let number = counts.len() as f64;
+        if number == 1.0 {
+            return count;
+        }
+        let mean = counts.iter().sum::<f64>() / number;
+        let away: Vec<f64> = counts.iter().map(|count| (count - mean).powi(2)).collect();
+        let variance = away.iter().sum::<f64>() / (number - 1.0);
+        if variance <= mean {
+            return mean;
+        }
+        mean + (count - mean) * ((variance - mean) / variance)
     }
 
     fn now(&self) -> f64 {
@@ -367,12 +389,13 @@ impl Benefit {
         while let Some(best) = coming
             .iter()
             .rev()
-            .max_by(|one, other| self.count(**one).total_cmp(&self.count(**other)))
+            .max_by(|one, other| self.estimate(**one).total_cmp(&self.estimate(**other)))
             .copied()
         {
             coming.retain(|page| *page != best);
-            let by_count =
-                |one: &&PageId, other: &&PageId| self.count(**one).total_cmp(&self.count(**other));
+            let by_count = |one: &&PageId, other: &&PageId| {
+                self.estimate(**one).total_cmp(&self.estimate(**other))
+            };
             let worst = going.iter().min_by(by_count).copied();
             let (worst, mut cost) = match (self.sides.has_room(), worst) {
                 (true, _) => (None, nanos(COSTS.promotion)),
@@ -383,9 +406,8 @@ impl Benefit {
             if plan.moves.is_empty() {
                 cost += nanos(COSTS.batch);
             }
-            let (more, less) = (self.count(best), worst.map_or(0.0, |page| self.count(page)));
-            let gain = more - less - self.noise * (more + less).sqrt();
-            let gain = gain * self.now() * COSTS.line_ps as f64 / 1000.0;
+            let more = self.estimate(best) - worst.map_or(0.0, |page| self.estimate(page));
+            let gain = more * self.expect * self.now() * COSTS.line_ps as f64 / 1000.0;
             if gain <= cost || self.spent + cost > self.saved + self.slack * nanos(now) {
                 break;
             }
@@ -407,7 +429,7 @@ impl Migration for Benefit {
     }
     fn gone(&mut self, page: PageId) {
         self.sides.sides.remove(&page);
-        // It is no longer counted, but it was a sample of the round.
+        // It is no longer counted, but it was a sample.
         let strike = |one: &mut PageId| *one = if *one == page { PageId(u32::MAX) } else { *one };
         self.log
             .iter_mut()
@@ -429,7 +451,7 @@ impl Migration for Benefit {
         let (_, round) = self.log.last_mut().unwrap();
         round.push(page);
         let lines = 64.0 * self.sides.sides.len() as f64;
-        if round.len() as f64 * every >= lines * self.turns {
+        if round.len() as f64 * every >= lines * self.turns / 32.0 {
             self.exchange(time, plan);
         }
     }

@@ -296,9 +296,9 @@ const POLICIES: &[&str] = &[
     "sampled:interval=2us,every=3",
     "hot:threshold=1ms,period=1us",
     "hot:threshold=1us,period=2us,scan=16K",
-    "benefit:every=1,turns=0.05,noise=0,slack=1",
-    "benefit:every=2,turns=0.1,noise=0.5,slack=0.5",
-    "benefit:every=1,turns=0.05,noise=0,slack=0,watch=0.2",
+    "benefit:every=1,turns=1.6,slack=1",
+    "benefit:every=2,turns=3,expect=1,slack=0.5",
+    "benefit:every=1,turns=1.6,expect=10,slack=0,watch=0.2",
 ];
 
 proptest! {
@@ -332,11 +332,11 @@ proptest! {
     fn benefit_loses_no_more_than_its_slack(
         all in prop::collection::vec((0u64..20, 0u64..64, any::<bool>()), 1..800),
         dram in 1usize..8,
-        turns in prop_oneof![Just(0.02), Just(0.1)],
+        turns in prop_oneof![Just(0.6), Just(3.0)],
     ) {
         let all = accesses(&all);
         let time = |policy: &str| simulate(machine(dram, policy), std::slice::from_ref(&all), 99).time().0;
-        let ours = time(&format!("benefit:every=1,noise=0,turns={turns}"));
+        let ours = time(&format!("benefit:every=1,expect=100,turns={turns}"));
         prop_assert!(ours as f64 <= time("never") as f64 / 0.99 + 1.0);
     }
 }
@@ -482,7 +482,7 @@ mod placed {
                         && (first..first + pages).contains(page)
                 })
             }).count() as u64;
-            for policy in ["never", "benefit:every=1,turns=0.05,noise=0,slack=1", "hot:threshold=1ms,period=1us"] {
+            for policy in ["never", "benefit:every=1,turns=1.6,slack=1", "hot:threshold=1ms,period=1us"] {
                 let machine = machine_with(8, policy, place.clone());
                 let workload = workload(directory.path(), &all, &lives);
                 let outcome = run(workload, vec![machine], None, |_| ()).unwrap().remove(0);
