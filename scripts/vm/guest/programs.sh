@@ -47,7 +47,7 @@ found = json.load(open("sched.json"))["policies"][0]
 assert found["turn_asked_s"] * 1000 == float(sys.argv[1]), "others were asked for"' "$1"
 }
 check 'sched: turns as terrace likes' takes_turns
-check 'sched: turns of 30 ms' takes_turns_of 30
+check 'sched: turns of 80 ms' takes_turns_of 80
 check 'nothing is left' nothing_is_left
 check 'doctor' "$TERRACE" doctor
 echo done
