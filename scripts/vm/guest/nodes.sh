@@ -52,7 +52,7 @@ confined() {
 }
 check 'a node that the caller may not use is refused' confined
 check 'a slow node that is full' refused 'more than was free on the slow node' \
-    "$TERRACE" run --dram 16M --tier node:1 --migration never -- "$pages" 1000 1 1
+    "$TERRACE" run --dram 16M --tier node:1 --migration never -- "$pages" 1100 1 1
 
 # Knobs are as before, and nothing else is left.
 nodes_are_left_alone() {
