@@ -34,12 +34,12 @@ static NODE: AtomicI32 = AtomicI32::new(-1);
 /// A number that no other program of this process has.
 static PROGRAM: AtomicU64 = AtomicU64::new(0);
 
-/// The bytes that there were not, at the last question for more, and its time in milliseconds.
+/// The bytes that there were not, at the last question for more, and its time in nanoseconds.
 static REFUSED: AtomicUsize = AtomicUsize::new(usize::MAX);
 static REFUSED_AT: AtomicU64 = AtomicU64::new(0);
 
-/// How long as many bytes are not asked for again, in milliseconds.
-const PAUSE: u64 = 10;
+/// How long as many bytes are not asked for again, in nanoseconds.
+const PAUSE: u64 = 10_000_000;
 
 /// Returns the text of the variable: the memory node that is the fast memory (`-` if it is all DRAM), and the path of the
 /// socket that answers.
@@ -71,7 +71,7 @@ pub fn begin() -> bool {
         return false;
     }
     NODE.store(node.unwrap_or(-1), Ordering::Relaxed);
-    PROGRAM.store(now(libc::CLOCK_MONOTONIC).1, Ordering::Relaxed);
+    PROGRAM.store(now(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
     let mut frames = [std::ptr::null_mut::<c_void>(); 4];
     // The first stack has the C library load what finds stacks.
     // SAFETY: room for as many addresses.
@@ -92,29 +92,28 @@ pub fn forked() {
 
 /// Returns by how many bytes this process may have more in fast memory: at least as many as this, or 0.
 fn more(bytes: usize) -> usize {
-    let (milliseconds, _) = now(libc::CLOCK_MONOTONIC_COARSE);
-    let since = milliseconds.saturating_sub(REFUSED_AT.load(Ordering::Relaxed));
+    let time = now(libc::CLOCK_MONOTONIC_COARSE);
+    let since = time.saturating_sub(REFUSED_AT.load(Ordering::Relaxed));
     if since < PAUSE && bytes >= REFUSED.load(Ordering::Relaxed) {
         return 0;
     }
     let given = ask::more(PROGRAM.load(Ordering::Relaxed), bytes as u64);
     if given == 0 {
         REFUSED.store(bytes, Ordering::Relaxed);
-        REFUSED_AT.store(milliseconds, Ordering::Relaxed);
+        REFUSED_AT.store(time, Ordering::Relaxed);
     }
     given as usize
 }
 
-/// Returns the time of a clock in milliseconds, and in nanoseconds.
-fn now(clock: libc::clockid_t) -> (u64, u64) {
+/// Returns the time of a clock in nanoseconds.
+fn now(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: room for a time.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let nanoseconds = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-    (nanoseconds / 1_000_000, nanoseconds)
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Calls `act` with each object in fast memory, its address and bytes.
