@@ -504,8 +504,18 @@ fn space(program: usize, process: u16) -> Space {
 /// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process makes.
 pub(crate) fn thread_run(block: &Block, begin: usize, end: usize) -> usize {
     let names = |index| (block.thread.get(index), block.process.get(index));
-    let other = (begin..end).find(|index| names(*index) != names(begin));
+    let other = (begin..end).find(|index| {
+        #[cfg(test)]
+        LOOKED.set(LOOKED.get() + 1);
+        names(*index) != names(begin)
+    });
     other.unwrap_or(end)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Accesses that [`thread_run`] has looked at.
+    pub(crate) static LOOKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 #[cfg(test)]

@@ -329,6 +329,7 @@ impl<'a> Program<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::LOOKED;
     use proptest::prelude::*;
     use terrace_trace::Access;
 
@@ -374,6 +375,7 @@ mod tests {
     }
 
     proptest! {
+        /// However short turns are, each access is looked at once, and once more where another thread goes on.
         #[test]
         fn a_turn_is_one_of_a_single_thread(
             steps in prop::collection::vec((0..2_u16, 0..2_u16, 0..9_u64), 1..80),
@@ -388,6 +390,7 @@ mod tests {
             let accesses: Vec<Access> = steps.iter().map(access).collect();
             let meta = Meta { counts_instructions: true, ..Meta::default() };
             let source = Box::new(Recorded(meta, accesses.clone(), block));
+            LOOKED.set(0);
             let mut program = Program::new("a".to_owned(), once(source), None).unwrap();
             let mut lengths = Vec::new();
             for (most, instructions) in turns.iter().cycle() {
@@ -398,6 +401,11 @@ mod tests {
                 lengths.push(program.run(0, *most, *instructions).range.len());
             }
             prop_assert_eq!(lengths, slow(&accesses, block, &turns));
+            let others = accesses.windows(2).enumerate().filter(|(at, pair)| {
+                let names = |access: &Access| (access.process, access.thread);
+                (at + 1) % block != 0 && names(&pair[0]) != names(&pair[1])
+            });
+            prop_assert_eq!(LOOKED.get(), accesses.len() + others.count());
         }
     }
 }
