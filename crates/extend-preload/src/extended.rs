@@ -20,9 +20,8 @@ static EXTENSION: OnceLock<Extension> = OnceLock::new();
 /// Whether a thread starts the extension. Mappings that others make meanwhile are not extended.
 static STARTING: AtomicBool = AtomicBool::new(false);
 
-/// Held while a mapping moves, and while another is handed over or taken out: one that has come to the old address
-/// must not be taken for it before the kernel's event has told of the move, for the contents of what was there are
-/// dropped.
+/// Held while a mapping moves, and while another is handed over, which may have come to the old address: it must not
+/// be taken out of the table with the one that was there.
 static MOVES: Mutex<()> = Mutex::new(());
 
 /// Waits until no mapping moves, and keeps others from it.
@@ -93,14 +92,8 @@ pub fn forget(start: usize, bytes: usize) {
     let Some(extension) = EXTENSION.get() else {
         return;
     };
-    let end = start.saturating_add(bytes);
-    if !adopted().touches(start, end) {
-        return;
-    }
-    // It may have come to the place of a mapping that moves: then that one has been there until it has moved.
-    let _still = keep_still();
     // The table's lock is not held while the extension is asked, which may take the time of a transfer.
-    let any = adopted().remove(start, end);
+    let any = adopted().remove(start, start.saturating_add(bytes));
     if any && !fork::is_left_behind() {
         extension.release(start as *mut u8, bytes);
     }
