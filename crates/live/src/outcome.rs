@@ -84,6 +84,8 @@ pub struct Outcome {
     pub faults: Option<Faults>,
     /// Bytes read from swap areas by the whole machine during the run.
     pub tier_read: Bytes,
+    /// Pages of the whole machine that came back without a read: of zeros (Linux 6.12), or from zswap.
+    pub tier_unread: u64,
     /// Bytes written to swap areas by the whole machine during the run.
     pub tier_written: Bytes,
     /// Pages of zeros of the whole machine that left memory and were not written; 0 before Linux 6.12.

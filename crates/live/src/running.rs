@@ -136,6 +136,7 @@ impl Running<'_> {
             major_faults: usage.major_faults,
             minor_faults: usage.faults.saturating_sub(usage.major_faults),
             tier_read: Bytes::of_pages(tier.read),
+            tier_unread: tier.unread,
             tier_written: Bytes::of_pages(tier.written),
             tier_zeros: tier.zeros,
             peak_resident: self.budget.peak(),

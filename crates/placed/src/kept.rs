@@ -24,12 +24,12 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Adds an object, and returns whether there was room. Where there is none, `more` gives the bytes that it is asked for,
-/// or more of them, or 0.
+/// Adds an object, and returns whether there was room. Where there is too little, `more` gives the bytes that are
+/// missing, or more of them, or 0.
 pub fn add(address: usize, bytes: usize, more: impl Fn(usize) -> usize) -> bool {
     // Another thread may take what was given.
-    while !reserve(bytes) {
-        match more(bytes) {
+    while let Err(missing) = reserve(bytes) {
+        match more(missing) {
             0 => return false,
             given => GIVEN.fetch_add(given, Ordering::Relaxed),
         };
@@ -52,13 +52,14 @@ pub fn add(address: usize, bytes: usize, more: impl Fn(usize) -> usize) -> bool 
     false
 }
 
-/// Takes bytes of those that were given, if there are as many left.
-fn reserve(bytes: usize) -> bool {
+/// Takes bytes of those that were given; an error is how many there are too few.
+fn reserve(bytes: usize) -> Result<(), usize> {
     let given = GIVEN.load(Ordering::Relaxed);
     let fits = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= given);
-    TAKEN
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
-        .is_ok()
+    let taken = TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+    taken
+        .map(drop)
+        .map_err(|taken| taken.saturating_add(bytes).saturating_sub(given).max(1))
 }
 
 /// Forgets all objects, and the bytes that were given.
@@ -112,6 +113,12 @@ mod tests {
             (remove(16), remove(8), remove(8), remove(0)),
             (None, Some(60), None, None)
         );
+        let missing = Cell::new(0);
+        assert!(!add(32, 101, |bytes| {
+            missing.set(bytes);
+            0
+        }));
+        assert_eq!(missing.get(), 41, "40 are in use, and 60 are free");
         assert!(!add(32, 61, none) && add(32, 60, none));
         let mut all = Vec::new();
         each(|address, bytes| all.push((address, bytes)));

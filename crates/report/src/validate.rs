@@ -140,14 +140,18 @@ fn figures(results: &Results) -> Vec<Figure> {
     let faults = live(|o| o.major_faults);
     let (read, written) = (pages(|o| o.tier_read.0), pages(|o| o.tier_written.0));
     let with_zeros = live(|o| o.tier_written.pages() + o.tier_zeros);
+    // The kernel keeps pages of zeros out of the tier, and the simulator moves them as it cannot tell them from
+    // others: what it takes for them follows from their shares of the pages that came and went.
+    let unread = share(live(|o| o.tier_unread), read) * outcome.times.read.seconds();
+    let unwritten = share(live(|o| o.tier_zeros), written) * outcome.times.write_out.seconds();
     let counts = &outcome.counts;
     let mut figures = vec![
         Figure::new(ALL_DRAM, wall(&results.live.all_dram), paced),
         Figure::new(TIME, wall(limited), time),
+        Figure::new(ZEROS_STAY, wall(limited), time - unread - unwritten),
         Figure::new("major faults", faults, counts.full_misses as f64),
         Figure::new("pages read", read, counts.reads as f64),
         Figure::new("pages written", written, counts.writebacks as f64),
-        // The kernel keeps pages of zeros out of the tier, which the simulator cannot tell from others.
         Figure::new("- or of zeros", with_zeros, counts.writebacks as f64),
     ];
     let stories: Option<Vec<LifeStory>> = limited.iter().map(|o| o.prefetch).collect();
@@ -168,8 +172,17 @@ fn figures(results: &Results) -> Vec<Figure> {
     figures
 }
 
+/// Returns the share of `part` in itself and `rest`; 0 of nothing.
+fn share(part: f64, rest: f64) -> f64 {
+    match part + rest {
+        0.0 => 0.0,
+        all => part / all,
+    }
+}
+
 const ALL_DRAM: &str = "time, all DRAM (s)";
 const TIME: &str = "time (s)";
+const ZEROS_STAY: &str = "- zeros not moved";
 const DISTURBED: &str = "Other programs swapped on this machine meanwhile: times, and pages read \
                          and written, are not the program's alone.\n";
 
@@ -178,7 +191,7 @@ pub fn text(document: &ValidationDocument) -> Text {
     let mut table = table(&["terrace validate", "live", "simulated", "error"]);
     for figure in &document.figures {
         let shown = |value: f64| match figure.name {
-            ALL_DRAM | TIME => format!("{value:.3}"),
+            ALL_DRAM | TIME | ZEROS_STAY => format!("{value:.3}"),
             _ => count(value.round() as u64),
         };
         let error = match (figure.name, figure.error_percent) {
@@ -262,5 +275,13 @@ mod tests {
         assert_eq!(Figure::new("x", 4.0, 5.0).error_percent, Some(25.0));
         assert_eq!(Figure::new("x", 4.0, 3.0).error_percent, Some(-25.0));
         assert_eq!(Figure::new("x", 0.0, 3.0).error_percent, None);
+    }
+
+    #[test]
+    fn zeros_are_a_share_of_what_came_or_went() {
+        assert_eq!(
+            [share(1.0, 3.0), share(0.0, 5.0), share(0.0, 0.0)],
+            [0.25, 0.0, 0.0]
+        );
     }
 }

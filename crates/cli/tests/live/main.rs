@@ -359,4 +359,5 @@ fn a_machine_is_measured_and_a_simulated_run_held_against_a_live_one() {
     };
     assert!(live("major faults") > 10_000.0, "{document}");
     assert!(live("- or of zeros") >= live("pages written"), "{document}");
+    assert_eq!(live("- zeros not moved"), live("time (s)"), "{document}");
 }

@@ -4,19 +4,28 @@
 //! The classic page reclaim of Linux (without the multi-generational LRU), as it treats mapped
 //! anonymous memory since 5.9. Kernel documentation: `admin-guide/mm/concepts.rst`, section
 //! Reclaim, and the opening comment of `mm/workingset.c`, which explains refaults. The model
-//! follows `folio_check_references`, `inactive_is_low` and `shrink_active_list` of `mm/vmscan.c`,
-//! and `workingset_refault`.
+//! follows `folio_check_references`, `inactive_is_low`, `prepare_scan_control`, `get_scan_count`,
+//! `shrink_lruvec` and `shrink_active_list` of `mm/vmscan.c`, and `workingset_refault`.
 //!
 //! A page comes in inactive. When its turn comes it is evicted, unless the processor has set its
-//! accessed bit: then the bit is cleared, and the page stays for another round the first time, and
-//! becomes active the second time. While the inactive queue is small compared to the active one,
-//! active pages become inactive in their turn, accessed or not. A page that comes back after at
-//! most as many evictions as there are active pages would have stayed with a shorter active queue:
-//! it becomes active at once.
+//! accessed bit: then the bit is cleared, and the page stays for another turn the first time, and
+//! becomes active the second time. A page that comes back after at most as many evictions as there
+//! are active pages would have stayed with a shorter active queue: it becomes active at once.
 //!
-//! Differences from the kernel: one page at a time instead of 32; memory is reclaimed when it is
-//! full and not by watermarks; there are neither files nor zones; a dirty page is treated like a
-//! clean one.
+//! Reclaim frees at least 32 pages at a time. It looks at a small share of the queue first, and at
+//! twice as much with each priority, up to all of it, until that many are free. If a page became
+//! active as it came back since the last reclaim, or if the inactive queue is smaller than the
+//! active one (of more than a GiB, a fraction of it), then the same share of the active queue
+//! becomes inactive, accessed or not; and in the second case 32 pages more at each priority. So
+//! where most pages are in use, reclaim goes through all of them, and no page stays active.
+//!
+//! Differences from the kernel: a page that was freed leaves DRAM only when its room is wanted, and
+//! a touch until then is a hit, though it leaves all the same; the lengths of the queues are known
+//! exactly as a reclaim begins, and not by statistics of some time before; memory is reclaimed when
+//! it is full and not by watermarks; there are neither files nor zones; a dirty page is treated
+//! like a clean one.
+
+use std::mem;
 
 use super::lists::{self, Lists};
 use super::table::Table;
@@ -31,6 +40,15 @@ pub const ENTRY: Entry = Entry {
     make: Make::Online(|capacity, _, _| Ok(Box::new(Linux::new(capacity)))),
 };
 
+/// Pages that a reclaim frees at least, and those that are looked at in a row (`SWAP_CLUSTER_MAX`).
+const CLUSTER: usize = 32;
+/// The lowest priority, with which reclaim begins (`DEF_PRIORITY`): it looks at a share of
+/// `1 / 2^priority`.
+const PRIORITY: u32 = 12;
+/// Share of the pressure on anonymous pages where there are no others to refault, with a swappiness
+/// of 60: 60 * 3/2 against 140 * 3 (`get_scan_count`).
+const ANONYMOUS: (usize, usize) = (3, 17);
+
 /// Pages in a GiB, the unit by which the kernel sizes the inactive queue.
 const GIB: usize = 1 << 18;
 
@@ -40,6 +58,8 @@ enum Queue {
     None,
     Inactive,
     Active,
+    /// Free in the kernel: leaves when its room is wanted.
+    Reclaimed,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +81,7 @@ impl From<Queue> for State {
 }
 
 impl lists::State for State {
-    const RESIDENT: usize = 2;
+    const RESIDENT: usize = 3;
 
     fn list(self) -> usize {
         self.queue as usize
@@ -73,7 +93,9 @@ pub struct Linux {
     capacity: usize,
     /// Most active pages for each inactive page.
     inactive_ratio: usize,
-    queues: Lists<State, 3>,
+    queues: Lists<State, 4>,
+    /// Whether a page became active as it came back since the last reclaim.
+    refaulted: bool,
     /// Number of pages evicted or activated so far: the kernel's nonresident age.
     age: u64,
     /// Age at the eviction of each page: its shadow entry.
@@ -87,6 +109,7 @@ impl Linux {
             capacity,
             inactive_ratio: (10 * (capacity / GIB)).isqrt().max(1),
             queues: Lists::default(),
+            refaulted: false,
             age: 0,
             shadows: Table::default(),
         }
@@ -97,7 +120,10 @@ impl Linux {
         let evicted = full.then(|| self.evict()).flatten();
         let active = self.queues.len(Queue::Active) as u64;
         match self.shadows.at(page).take() {
-            Some(shadow) if self.age - shadow <= active => self.activate(page),
+            Some(shadow) if self.age - shadow <= active => {
+                self.refaulted = true;
+                self.activate(page);
+            }
             _ => self.queues.push(page, Queue::Inactive),
         }
         self.queues.at(page).accessed = accessed;
@@ -110,31 +136,76 @@ impl Linux {
     }
 
     fn evict(&mut self) -> Option<PageId> {
-        loop {
-            self.shrink_active();
-            let (page, state) = self.queues.pop_back(Queue::Inactive)?;
+        while self.queues.len(Queue::Reclaimed) == 0 {
+            if self.queues.resident() == 0 {
+                return None;
+            }
+            self.reclaim();
+        }
+        let (page, _) = self.queues.pop_back(Queue::Reclaimed)?;
+        Some(page)
+    }
+
+    /// Frees pages; none if all that were looked at had been accessed.
+    fn reclaim(&mut self) {
+        let low =
+            self.queues.len(Queue::Inactive) * self.inactive_ratio < self.queues.len(Queue::Active);
+        let deactivates = mem::take(&mut self.refaulted) || low;
+        for priority in (0..=PRIORITY).rev() {
+            let mut inactive = share(self.queues.len(Queue::Inactive), priority);
+            let mut active = share(self.queues.len(Queue::Active), priority);
+            while inactive > 0 && self.queues.len(Queue::Reclaimed) < CLUSTER {
+                self.look_at(inactive.min(CLUSTER));
+                inactive = inactive.saturating_sub(CLUSTER);
+                if deactivates {
+                    self.deactivate(active.min(CLUSTER));
+                    active = active.saturating_sub(CLUSTER);
+                }
+            }
+            if low {
+                self.deactivate(CLUSTER);
+            }
+            if self.queues.len(Queue::Reclaimed) >= CLUSTER {
+                return;
+            }
+        }
+    }
+
+    /// Looks at inactive pages in their turn, and frees those that were not accessed.
+    fn look_at(&mut self, pages: usize) {
+        for _ in 0..pages.min(self.queues.len(Queue::Inactive)) {
+            let Some((page, state)) = self.queues.pop_back(Queue::Inactive) else {
+                return;
+            };
             match (state.accessed, state.referenced) {
                 (true, true) => self.activate(page),
                 (true, false) => self.queues.push(page, Queue::Inactive),
                 (false, _) => {
                     self.shadows.set(page, Some(self.age));
                     self.age += 1;
-                    return Some(page);
+                    self.queues.push(page, Queue::Reclaimed);
                 }
             }
             self.queues.at(page).referenced = true;
         }
     }
 
-    /// Deactivates active pages while there are too few inactive ones.
-    fn shrink_active(&mut self) {
-        let queues = &mut self.queues;
-        while queues.len(Queue::Inactive) * self.inactive_ratio < queues.len(Queue::Active)
-            && let Some((page, state)) = queues.pop_back(Queue::Active)
-        {
-            queues.push(page, Queue::Inactive);
-            queues.at(page).referenced = state.referenced;
+    fn deactivate(&mut self, pages: usize) {
+        for _ in 0..pages {
+            let Some((page, state)) = self.queues.pop_back(Queue::Active) else {
+                return;
+            };
+            self.queues.push(page, Queue::Inactive);
+            self.queues.at(page).referenced = state.referenced;
         }
+    }
+}
+
+/// Pages of a queue of `length` that are looked at with a priority.
+fn share(length: usize, priority: u32) -> usize {
+    match priority {
+        0 => length,
+        _ => (length >> priority) * ANONYMOUS.0 / ANONYMOUS.1,
     }
 }
 
@@ -185,26 +256,57 @@ mod tests {
         assert_eq!(evictions(&mut linux, &[6, 7]), [3, 5]);
     }
 
-    #[test]
-    fn active_pages_survive_a_scan() {
-        // As 5 comes, 2 is seen accessed for the second time and becomes active. It stays while
-        // the pages from 5 on pass through the inactive queue.
-        let mut linux = Linux::new(3);
-        let pages = [1, 2, 3, 4, 2, 5, 6, 7, 8, 9];
-        assert_eq!(evictions(&mut linux, &pages), [1, 3, 4, 5, 6, 7]);
-        assert!(linux.contains(PageId(2)));
+    /// A DRAM of 128 pages after the second reclaim, in which the pages of `again` became active: they had been
+    /// spared in the first one and were touched again.
+    fn active(again: std::ops::Range<u32>) -> Linux {
+        let mut linux = Linux::new(128);
+        let pages: Vec<_> = (0..129).chain(again.clone()).chain(129..178).collect();
+        assert_eq!(evictions(&mut linux, &pages), (0..50).collect::<Vec<_>>());
+        assert_eq!(linux.queues.len(Queue::Active), again.len());
+        linux
+    }
+
+    /// Pages that are touched once.
+    fn pass(linux: &mut Linux) -> Vec<u32> {
+        evictions(linux, &(200..300).collect::<Vec<_>>())
     }
 
     #[test]
-    fn a_page_that_comes_back_soon_is_active() {
-        // As 6 comes, 2 and 3 become active and 4 goes. As 4 comes back, 5 goes: two pages since
-        // 4 went, and no fewer are active. 1 has been away for too long.
-        let mut linux = Linux::new(4);
-        let pages = [1, 2, 3, 4, 5, 2, 3, 6];
-        assert_eq!(evictions(&mut linux, &pages), [1, 4]);
-        assert_eq!(evictions(&mut linux, &[4, 1]), [5, 6]);
-        assert_eq!(linux.queues.get(PageId(4)).queue, Queue::Active);
-        assert_eq!(linux.queues.get(PageId(1)).queue, Queue::Inactive);
+    fn pages_are_freed_together_and_leave_one_by_one() {
+        // The first pages of the queue were looked at twice, as most had been accessed.
+        let mut linux = Linux::new(128);
+        let pages: Vec<_> = (0..129).collect();
+        assert_eq!(evictions(&mut linux, &pages), [0]);
+        assert_eq!(linux.queues.len(Queue::Reclaimed), 18);
+        assert_eq!(evictions(&mut linux, &[1, 129, 130, 131]), [1, 2, 3]);
+    }
+
+    #[test]
+    fn active_pages_survive_a_pass() {
+        let mut linux = active(50..90);
+        pass(&mut linux);
+        assert!((50..90).all(|page| linux.contains(PageId(page))));
+        assert_eq!(linux.queues.len(Queue::Active), 40);
+    }
+
+    #[test]
+    fn a_page_that_comes_back_soon_is_active_and_others_are_no_longer() {
+        // Fewer pages have gone or become active since 90 was freed than are active, more since 0.
+        let mut linux = active(50..90);
+        assert_eq!(evictions(&mut linux, &[178, 90, 0]), [90, 91, 92]);
+        assert_eq!(linux.queues.get(PageId(90)).queue, Queue::Active);
+        assert_eq!(linux.queues.get(PageId(0)).queue, Queue::Inactive);
+        pass(&mut linux);
+        assert_eq!(linux.queues.len(Queue::Active), 0);
+        assert!(!linux.contains(PageId(50)));
+    }
+
+    #[test]
+    fn with_few_inactive_pages_the_active_ones_become_inactive() {
+        let mut linux = active(50..128);
+        evictions(&mut linux, &[178]);
+        assert_eq!(linux.queues.len(Queue::Active), 0);
+        assert!((50..128).all(|page| linux.contains(PageId(page))));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Every policy and its slow twin answer alike after every step.
 
 use proptest::prelude::*;
-use terrace_policy::replacement::{Entry, PageId, REGISTRY, Replacement};
+use terrace_policy::replacement::{Entry, PageId, REGISTRY, Replacement, Touch};
 
 use crate::slow::TWINS;
-use crate::steps::{PAGES, make_with, steps};
+use crate::steps::{PAGES, Step, make_with, steps};
 
 #[test]
 fn every_policy_has_a_twin() {
@@ -53,6 +53,33 @@ proptest! {
                     prop_assert_eq!(ours, theirs, "{}:{} after step {}: {:?}", name, settings, at, step);
                 }
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Queues so long that reclaim is done at a priority, and 32 pages are a part of them.
+    #[test]
+    fn linux_and_its_twin_agree_on_long_queues(
+        capacity in 20..600usize,
+        pages in prop::collection::vec((0..1_200u32, 0..1_200u32, 0..50u32), 4_000),
+    ) {
+        let entry = Entry::by_name("linux").expect("it is there");
+        let twin = TWINS.iter().find(|(name, _)| *name == "linux").expect("it has a twin");
+        let [mut fast, mut slow] = [entry.make, twin.1].map(|make| make_with(make, capacity, "", 0, &[]));
+        for (at, (one, other, kind)) in pages.into_iter().enumerate() {
+            // Low pages are touched most.
+            let page = PageId(one.min(other));
+            let step = match kind {
+                0 => Step::Remove(page),
+                1..=4 => Step::Prefetch(page),
+                _ => Step::Touch(Touch { page, write: false }),
+            };
+            let (ours, theirs) = (step.apply(&mut *fast), step.apply(&mut *slow));
+            prop_assert_eq!(ours, theirs, "step {}: {:?}", at, step);
+            prop_assert_eq!(fast.resident(), slow.resident(), "step {}: {:?}", at, step);
         }
     }
 }

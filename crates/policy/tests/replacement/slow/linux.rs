@@ -20,13 +20,82 @@ pub struct Linux {
     /// Next to be looked at first.
     inactive: Vec<Folio>,
     active: Vec<Folio>,
+    /// Freed, and not yet gone.
+    freed: Vec<Folio>,
     nonresident_age: usize,
+    /// Refaults that were activated, now and at the end of the last reclaim.
+    activations: [usize; 2],
     shadows: HashMap<PageId, usize>,
+}
+
+impl Linux {
+    /// Less than a GiB: as many folios should be inactive as are active.
+    fn inactive_is_low(&self) -> bool {
+        self.inactive.len() < self.active.len()
+    }
+
+    fn shrink_active_list(&mut self, folios: usize) {
+        for _ in 0..folios.min(self.active.len()) {
+            let mut folio = self.active.remove(0);
+            folio.young = false;
+            self.inactive.push(folio);
+        }
+    }
+
+    fn shrink_inactive_list(&mut self, folios: usize) {
+        let isolated: Vec<_> = self.inactive.drain(..folios).collect();
+        for mut folio in isolated {
+            let (young, referenced) = (folio.young, folio.referenced);
+            folio.young = false;
+            folio.referenced = true;
+            if !young {
+                self.shadows.insert(folio.page, self.nonresident_age);
+                self.freed.push(folio);
+            } else if referenced {
+                self.active.push(folio);
+            } else {
+                self.inactive.push(folio);
+            }
+            self.nonresident_age += usize::from(!young || referenced);
+        }
+    }
+
+    fn shrink_node(&mut self) {
+        let [now, snapshot] = self.activations;
+        self.activations = [now; 2];
+        let low = self.inactive_is_low();
+        let may_deactivate = low || now != snapshot;
+        for priority in (0..=12).rev() {
+            // Swappiness is 60, and only anonymous folios have cost anything.
+            let fraction = |folios: usize| match priority {
+                0 => folios,
+                _ => folios / (1 << priority) * 90 / (90 + 420),
+            };
+            let mut scan = [fraction(self.inactive.len()), fraction(self.active.len())];
+            while scan[0] > 0 {
+                let [inactive, active] = scan.map(|left| left.min(32));
+                self.shrink_inactive_list(inactive);
+                if may_deactivate {
+                    self.shrink_active_list(active);
+                }
+                if self.freed.len() >= 32 {
+                    break;
+                }
+                scan = [scan[0] - inactive, scan[1] - active];
+            }
+            if low {
+                self.shrink_active_list(32);
+            }
+            if self.freed.len() >= 32 {
+                break;
+            }
+        }
+    }
 }
 
 impl Simple for Linux {
     fn pages(&self) -> Vec<PageId> {
-        let folios = self.inactive.iter().chain(&self.active);
+        let folios = self.inactive.iter().chain(&self.active).chain(&self.freed);
         folios.map(|folio| folio.page).collect()
     }
 
@@ -37,32 +106,10 @@ impl Simple for Linux {
     }
 
     fn evict(&mut self) -> PageId {
-        loop {
-            // Less than a GiB: as many pages should be inactive as are active.
-            while self.inactive.len() < self.active.len() {
-                let mut folio = self.active.remove(0);
-                folio.young = false;
-                self.inactive.push(folio);
-            }
-            let mut folio = self.inactive.remove(0);
-            match (folio.young, folio.referenced) {
-                (false, _) => {
-                    self.shadows.insert(folio.page, self.nonresident_age);
-                    self.nonresident_age += 1;
-                    return folio.page;
-                }
-                (true, false) => {
-                    folio.young = false;
-                    folio.referenced = true;
-                    self.inactive.push(folio);
-                }
-                (true, true) => {
-                    folio.young = false;
-                    self.nonresident_age += 1;
-                    self.active.push(folio);
-                }
-            }
+        while self.freed.is_empty() {
+            self.shrink_node();
         }
+        self.freed.remove(0).page
     }
 
     fn insert(&mut self, page: PageId, touch: Option<Touch>) {
@@ -75,6 +122,7 @@ impl Simple for Linux {
         let distance = shadow.map(|shadow| self.nonresident_age - shadow);
         if distance.is_some_and(|distance| distance <= self.active.len()) {
             self.nonresident_age += 1;
+            self.activations[0] += 1;
             self.active.push(folio);
         } else {
             self.inactive.push(folio);
@@ -84,6 +132,7 @@ impl Simple for Linux {
     fn remove(&mut self, page: PageId) {
         self.inactive.retain(|folio| folio.page != page);
         self.active.retain(|folio| folio.page != page);
+        self.freed.retain(|folio| folio.page != page);
         self.shadows.remove(&page);
     }
 }
