@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 # The traces of other people, for test-data.
 DATA = $(or $(TERRACE_DATA),../shared/data)
 DEBUG = $(or $(CARGO_TARGET_DIR),target)/debug
-VM_PACKAGES = qemu-system-x86 busybox-static cpio kmod systemd btrfs-progs e2fsprogs xfsprogs xz-utils zstd python3
+VM_PACKAGES = qemu-system-x86 busybox-static cpio kmod systemd dbus btrfs-progs e2fsprogs xfsprogs xz-utils zstd python3
 ROOT_PACKAGES = e2fsprogs util-linux kmod
 POWER_PACKAGES = e2fsprogs xfsprogs
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev

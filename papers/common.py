@@ -127,6 +127,39 @@ def main_part(whole, setup):
     return trace
 
 
+def behind_last_level(trace, size):
+    """Returns what a last level (16 ways, LRU) lets through of a trace that has passed private levels: its misses and
+    write-backs, in a trace that is kept beside the other."""
+    behind = trace.with_suffix(f".{size}.parquet")
+    if not behind.exists():
+        partial = behind.with_suffix(".partial.parquet")
+        levels = ["--l1", "off", "--l2", "off", "--llc", size, "--memory", "none"]
+        output_json([TERRACE, "sim", "llc", "--quiet", "--json=-", *levels, "--traffic", partial, trace])
+        partial.rename(behind)
+    return behind
+
+
+def without_writebacks(trace):
+    """Returns the rows of a trace that has passed caches for which its program waited: their misses. What caches write
+    back comes when lines leave them, and faults no page."""
+    misses = trace.with_suffix(".misses.parquet")
+    if not misses.exists():
+        rows, kept, partial = (trace.with_suffix(end) for end in (".csv", ".misses.csv", ".partial.parquet"))
+        convert = [TERRACE, "trace", "convert", "--quiet"]
+        subprocess.run([*convert, trace, rows], check=True)
+        with rows.open("rb") as given, kept.open("wb") as taken:
+            head = next(given)
+            if not head.endswith(b",write\n"):
+                sys.exit(f"{rows} has other columns than are expected: {head.decode().strip()}")
+            taken.write(head)
+            taken.writelines(row for row in given if row.endswith(b",0\n"))
+        subprocess.run([*convert, kept, partial], check=True)
+        for file in (rows, kept):
+            file.unlink()
+        partial.rename(misses)
+    return misses
+
+
 def succeeds(command):
     try:
         return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0

@@ -52,6 +52,22 @@ class Common(unittest.TestCase):
             self.assertTrue((trace.parent / "written" / "left-behind.yaml").exists())
 
 
+    def test_misses_are_the_rows_that_do_not_write(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(common, "TERRACE", Path(folder) / "convert"):
+            # Converts nothing: the trace is its text.
+            common.TERRACE.write_text('#!/bin/sh\ncp "$4" "$5"\n')
+            common.TERRACE.chmod(0o755)
+            trace = Path(folder) / "some.2M.parquet"
+            trace.write_text("instruction,address,write\n10,64,0\n20,0,1\n30,10,0\n")
+            misses = common.without_writebacks(trace)
+            self.assertEqual(misses.read_text(), "instruction,address,write\n10,64,0\n30,10,0\n")
+            self.assertEqual({path.name for path in Path(folder).iterdir()}, {"convert", trace.name, misses.name})
+            other = Path(folder) / "other.parquet"
+            other.write_text("address,write,size\n64,0,8\n")
+            with self.assertRaises(SystemExit):
+                common.without_writebacks(other)
+
+
 class Awad(unittest.TestCase):
     def setUp(self):
         self.awad = script("awad-2016")

@@ -38,10 +38,8 @@ class Application:
     stand_in_quick: list
     # Seconds after which a run is ended; what was evicted until then counts.
     limit_s: int = 900
-    # Options of `terrace extend`.
+    # Options of `terrace extend` and `terrace record`.
     options: tuple = ()
-    # Whether it is also recorded with contents, and simulated.
-    recorded: bool = False
 
 
 SPHERE = ["--num_tsteps", "1", "--stages_per_ts", "1", "--checksum_freq", "0", "--num_vars", "40",
@@ -71,7 +69,7 @@ APPLICATIONS = {
     "miniamr": Application(
         "MiniAMR", "miniAMR", [*SPHERE, "--num_refine", "4", "--max_blocks", "2600"],
         [*SPHERE, "--num_refine", "2", "--max_blocks", "300"],
-        ["hydro", "5800", "4", "1"], ["hydro", "1024", "2", "1"], limit_s=400, options=("--small-blocks",), recorded=True),
+        ["hydro", "5800", "4", "1"], ["hydro", "1024", "2", "1"], limit_s=400, options=("--small-blocks",)),
 }
 # Shares of the footprint as DRAM beside the paper's. One of all is chosen by how often a program faults.
 OTHER_SHARES = [0.5, 0.75]
@@ -79,8 +77,8 @@ OTHER_SHARES = [0.5, 0.75]
 # and 11).
 PAPER_FAULTS_A_MS = 122
 PAIRS = 3
-# What is simulated.
-SIMULATED = ["page", "inclusive", "mfwr", "mfwr:words=2", "mfwr:words=3", "dcw:pin=off", "dcw"]
+# Shares at which the simulation is compared with extended memory, at the size of --quick.
+COMPARED_SHARES = [PAPER_SHARE, 0.75]
 ALONE = ["--applied-only"]
 
 
@@ -103,12 +101,12 @@ class Extended(common.Bench):
             return None
         return built.stdout.strip()
 
-    def record(self, command):
-        """Records a command with contents, once; returns the trace."""
+    def record(self, command, options):
+        """Records what a command has extended, with contents, once; returns the trace."""
         trace = self.work / f"{Path(command[0]).name}.parquet"
         if not trace.exists():
             partial = trace.with_suffix(".partial.parquet")
-            subprocess.run([common.TERRACE, "record", "-q", "--contents", "-o", partial, "--", *command],
+            subprocess.run([common.TERRACE, "record", "-q", "--extended", *options, "--contents", "-o", partial, "--", *command],
                            cwd=self.work, stdout=subprocess.DEVNULL, check=True,
                            env=os.environ | {"OMP_NUM_THREADS": "1"})
             partial.rename(trace)
@@ -165,10 +163,6 @@ def measure_one(bench, application, quick):
     chosen = min(whole or [max(found)], key=lambda share: abs(found[share]["faults_a_ms"] - PAPER_FAULTS_A_MS))
     for share in {PAPER_SHARE, chosen}:
         found[share]["applied"] = {scheme: applied(with_share(share, scheme, ALONE)) for scheme in APPLIED}
-    if application.recorded:
-        trace, staging = bench.record(command), first["settings"]["staging_pages"]
-        for share in {PAPER_SHARE, chosen}:
-            found[share]["simulated"] = simulated(trace, dram_bytes(footprint, share), staging)
     pairs = []
     if not found[chosen]["ended_by_limit"]:
         pairs = [[with_share(chosen, write, ALONE)["wall_s"] for write in ("inclusive", "mfwr")]
@@ -182,6 +176,31 @@ def measure_one(bench, application, quick):
         "chosen": str(chosen),
         "shares": {str(share): one for share, one in found.items()},
         "mfwr_pairs_s": [[round(one, 2) for one in pair] for pair in pairs],
+        "compared": compared(bench, application) if own else None,
+    }
+
+
+def compared(bench, application):
+    """Returns what a small run faulted and what schemes wrote of it, measured and simulated, by the share of DRAM."""
+    command, _ = bench.command_of(application, quick=True)
+    trace = bench.record(command, application.options)
+    found = {}
+    for share in COMPARED_SHARES:
+        live = bench.extend(command, application.limit_s, f"{share:.0%}", options=application.options)
+        found[str(share)] = {
+            "footprint_bytes": live["measured"]["footprint_bytes"],
+            "live": counted(live),
+            "simulated": simulated(trace, live),
+        }
+    return found
+
+
+def counted(live):
+    """Returns the faults that brought a page, and what the schemes would have written."""
+    measured = live["measured"]
+    return {
+        "faults": measured["first_touches"] + measured["fetches"],
+        "cells": {scheme["scheme"]: scheme["cells"] for scheme in live["schemes"]},
     }
 
 
@@ -189,12 +208,15 @@ def dram_bytes(footprint, share):
     return int(footprint * share) // 4096 * 4096
 
 
-def simulated(trace, dram, staging):
-    """Returns what schemes would have written, and how many pages were fetched, on the machine of `terrace extend`."""
-    run, = common.simulate(trace, 0, dram=dram, replacement="fifo", staging=staging, unwritten="zeros",
-                           levelling="none", write=SIMULATED)
+def simulated(trace, live):
+    """Returns the same of the machine of a run, simulated."""
+    settings = live["settings"]
+    schemes = [scheme["scheme"] for scheme in live["schemes"]]
+    run, = common.simulate(trace, 0, dram=settings["dram_bytes"], replacement="fifo", staging=settings["staging_pages"],
+                           unwritten="zeros", levelling="none", write=schemes)
+    # A page that was never written and has left is a fetch here, and a first touch again in extended memory.
     return {
-        "fetches": run["full_misses"],
+        "faults": run["first_touches"] + run["full_misses"],
         "cells": {scheme["name"]: scheme["cells"] for scheme in run["schemes"]},
     }
 
@@ -224,6 +246,7 @@ def applied(run):
 
 # Of figure 8, in its order, with the settings of figures 6 and 7, and what the paper does not have.
 PAPERS_SCHEMES = ["inclusive", "mfwr", "mfwr:words=2", "mfwr:words=3", RANDOM, "dcw:pin=off", "dcw"]
+COMPARED_SCHEMES = ["page", "inclusive", "mfwr", "lines", "sectors", "dcw", "flip-n-write", "lz4", "best"]
 OTHER_SCHEMES = ["lines", "sectors", "same-filled", "lz4", "zstd", "flip-n-write", "best"]
 
 
@@ -266,9 +289,9 @@ def tables(results, paper):
         "savings": savings(results, paper, "paper", PAPERS_SCHEMES),
         "savings-chosen": savings(results, paper, "chosen", PAPERS_SCHEMES),
         "simulated": table(
-            ["program", "DRAM", "side", "pages that left", *SIMULATED[1:]],
-            [row for name, one in programs.items() for share, at in one["shares"].items() if "simulated" in at
-             for row in sides(name, share, at)]),
+            ["program", "DRAM", "footprint MB", "faults", "simulated", *COMPARED_SCHEMES],
+            [differences(name, share, at) for name, one in programs.items()
+             for share, at in (one.get("compared") or {}).items()]),
         "others": savings(results, paper, "paper", OTHER_SCHEMES),
         "lifetime": table(
             ["program", "application", *LIFETIME_SCHEMES],
@@ -282,13 +305,12 @@ def tables(results, paper):
     }
 
 
-def sides(name, share, at):
-    """Returns the rows of a program that was simulated as well: what it saves on both sides."""
-    cells = at["simulated"]["cells"]
-    live = [percent(saved(at, scheme)) for scheme in SIMULATED[1:]]
-    ours = [percent(1 - cells[scheme] / cells["page"]) for scheme in SIMULATED[1:]]
-    return [[name, f"{float(share):.0%}", side, f"{of['page'] // PAGE_CELLS:,}", *row]
-            for side, of, row in (("live", at["cells"], live), ("simulated", cells, ours))]
+def differences(name, share, at):
+    """Returns the row of a program: by how much the simulated figures are above the measured ones."""
+    live, ours = at["live"], at["simulated"]
+    pairs = [(ours["faults"], live["faults"]), *((ours["cells"][s], live["cells"][s]) for s in COMPARED_SCHEMES)]
+    return [name, f"{float(share):.0%}", f"{at['footprint_bytes'] / 1e6:,.0f}", f"{live['faults']:,}",
+            *(f"{100 * (one / other - 1):+.1f} %" for one, other in pairs)]
 
 
 def medians(pairs):

@@ -2,6 +2,7 @@
 
 import experiments
 import halves_tables
+import times
 import verdict
 from common import mean, table
 from comparison import average_cut, average_gain, average_saving, cut, gain, longer, median_cut, ratio
@@ -38,7 +39,7 @@ def tables(results, paper):
         "insertions": insertion_table(runs, paper),
         "hardware": hardware_table(runs, paper["hardware"]),
         "course": course_table(results["course"]),
-    } | halves_tables.tables()
+    } | halves_tables.tables() | times.tables()
 
 
 def program_table(results):

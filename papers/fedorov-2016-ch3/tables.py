@@ -4,6 +4,7 @@ import json
 
 import experiments
 import live
+import models
 from common import geometric_mean, mean, table
 from experiments import LONG
 
@@ -35,6 +36,7 @@ def tables(results, paper):
         "partitions": pair_table(results["partitions"], "partition"),
         "policies": policy_table(results["policies"]),
         **live.tables(json.loads(live.RESULTS.read_text())),
+        **models.tables(),
     }
 
 

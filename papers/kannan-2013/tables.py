@@ -1,11 +1,16 @@
 """Tables of the README, from results: the paper's figures beside ours."""
 
+import json
+from pathlib import Path
+
 import comparison
 import counting
 from common import mean, table
 from experiments import RUNS, TREE_RUNS
 from programs import APPS
 
+# What came out when programs took turns by instructions, not by time.
+EARLIER = Path(__file__).resolve().parent / "earlier.json"
 TABLE_OF = {name: program for name, (program, *_) in RUNS.items()}
 TREE_OF = {name: program for name, (program, *_) in TREE_RUNS.items()}
 
@@ -31,6 +36,7 @@ def tables(results, paper):
         "all": everything(results, paper["all"]),
         "tree": tree(results, paper["tree"]),
         "runtime": runtime(results, paper["time"]),
+        "turns": turns(results, json.loads(EARLIER.read_text())),
     }
 
 
@@ -203,3 +209,18 @@ def runtime(results, paper):
     rows.append(["**paper**", f"{low} to {high} %", "", "", ""])
     heads = [f"of the misses saved, writes are {share}" for share in comparison.SHARES]
     return table(["application", *heads, "by the reads and writes that there were"], rows)
+
+
+def turns(results, earlier):
+    """Shows what changed when programs took turns by time."""
+    columns = {
+        "misses of 1000 instructions, baseline": lambda runs, tables: f"{runs['baseline']['app']['misses']:.2f}",
+        "misses more than beside the same table without flushes":
+            lambda runs, tables: percent(comparison.increase(runs, "baseline", "misses", "unflushed"), True),
+        "its misses saved by everything": lambda runs, tables: percent(comparison.cut(runs, "all")),
+        "misses of both saved, for the same work":
+            lambda runs, tables: percent(comparison.work_cut(runs, tables, TABLE_OF, "all")),
+    }
+    rows = [[name, *(cell(of["apps"][name], of["tables"]) for cell in columns.values() for of in (earlier, results))]
+            for name in results["apps"] if name in earlier["apps"]]
+    return table(["application", *(f"{head}: by {by}" for head in columns for by in ("instructions", "time"))], rows)

@@ -1,5 +1,5 @@
 """The page cache of figure 2 on the paper's own programs, set-up included: with a fifth of their memory fast, and with as
-much as makes them fault as often as the paper's.
+much as makes them fault as often as the paper's; by what caches let through to the pages.
 
 Usage: BENCH_SOURCES=FOLDER own_programs.py [PROGRAM...]
 
@@ -25,6 +25,14 @@ PAPER_SHARE = "20%"
 SHARES = [f"{share}%" for share in (5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100)]
 # Faults in a million cycles of slow memory alone that follow from the paper's averages (README, figure 2).
 PAPER_RATE = 20
+# The last level that static_placement.py has at these sizes.
+LAST_LEVEL = "2M"
+# What reaches the pages, by what comes before them; the last of these is the one shown program by program.
+REACHES = {
+    "private caches": lambda private: private,
+    "a last level": lambda private: common.behind_last_level(private, LAST_LEVEL),
+    "a last level, without write-backs": lambda private: common.without_writebacks(common.behind_last_level(private, LAST_LEVEL)),
+}
 
 
 def measure(trace):
@@ -62,13 +70,33 @@ class Shares:
 def tables(paper):
     if not RESULTS.exists():
         return {}
-    programs = {name: Shares(found, paper) for name, found in json.loads(RESULTS.read_text())["programs"].items()}
+    programs = json.loads(RESULTS.read_text())["programs"]
+    swept = {what: sweeps({name: found[what] for name, found in programs.items()}, paper) for what in REACHES}
+    return {"own-reaches": averages(swept), **swept[list(REACHES)[-1]]}
+
+
+def sweeps(founds, paper):
+    """Shows programs with the paper's share of fast memory, and with the shares at which they fault as often as its own."""
+    programs = {name: Shares(found, paper) for name, found in founds.items()}
     usual = {name: one for name, one in programs.items() if name != LOW_LOCALITY}
     fast = calibrate([one.any() for one in usual.values()], paper["all_fast"]["average_speedup"])
     return {
         "own": sweep(programs, usual, fast, lambda one: PAPER_SHARE),
         "own-rate": sweep(programs, usual, fast, lambda one: one.chosen(fast)),
     }
+
+
+def averages(swept):
+    """Shows the averages of these tables with the paper's share, by what reaches the pages."""
+    rows = []
+    for what, tables_of in swept.items():
+        heads, *_, last = tables_of["own"].splitlines()
+        rows.append([what, *cells_of(last)[3:]])
+    return table(["before the pages", *cells_of(heads)[3:]], rows)
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip("|").split(" |")]
 
 
 def sweep(programs, usual, fast, share_of):
@@ -94,7 +122,7 @@ def main():
     for name in sys.argv[1:] or list(static_placement.PROGRAMS):
         trace = static_placement.recorded(f"own-{name}", static_placement.PROGRAMS[name], sources, work)
         say(f"simulating {name}")
-        programs[name] = measure(trace)
+        programs[name] = {what: measure(reaching(trace)) for what, reaching in REACHES.items()}
         ordered = {name: programs[name] for name in static_placement.PROGRAMS if name in programs}
         common.write_json(RESULTS, {"figures": "faults simulated by terrace sim pages; times by page_cache.py", "programs": ordered})
 

@@ -29,7 +29,7 @@ esac
 
 # Waits until the machine has said $1 $2 times; fails if it ends before.
 said() {
-    for _ in $(seq 1200); do
+    for _ in $(seq 6000); do
         [ "$(grep -c "^$1" "$log" || true)" -ge "$2" ] && return 0
         kill -0 "$machine" 2>/dev/null || return 1
         sleep 0.1
@@ -45,10 +45,13 @@ while [ "$round" -le "$rounds" ]; do
     "$here/boot.sh" "$kernel" "$checks" -pidfile "$log.pid" "$@" >"$log" 2>&1 &
     machine=$!
     # Each time a little later. The last boot only checks.
-    case $round in "$rounds") said writing 1 ;; *) said transfers $((round + 3)) ;; esac ||
+    case $round in "$rounds") said writing 1 ;; *) said transfers $((round + 3)) ;; esac || {
         echo "FAILED the machine did not write in round $round"
+        tail -n 20 "$log" | sed 's/^/    /'
+    }
     sleep "0.$(((round * 37 + 11) % 90 + 10))"
-    kill -9 "$(cat "$log.pid")"
+    # It may have ended by itself.
+    if [ -e "$log.pid" ]; then kill -9 "$(cat "$log.pid")" || true; fi
     wait "$machine" || true
     grep -E '^(ok|FAILED|    )' "$log" || true
     found=$(sed -n 's/^found //p' "$log" | tail -n 1)

@@ -42,11 +42,14 @@ pub fn freed(object: usize) {
 
 /// Has what a child of this process writes come from where its other memory does. Called in the child by the C library.
 pub extern "C" fn forked() {
-    terrace_placed::each(|object, bytes| {
-        if let Some((start, length)) = pages(object, bytes) {
-            prefer_none(start, length);
-        }
-    });
+    if terrace_placed::node().is_some() {
+        terrace_placed::each(|object, bytes| {
+            if let Some((start, length)) = pages(object, bytes) {
+                prefer_none(start, length);
+            }
+        });
+    }
+    terrace_placed::forked();
 }
 
 /// Returns the whole pages of an object, if it has any.

@@ -30,11 +30,9 @@ pub extern "C" fn begin() {
     if terrace_placed::begin() {
         KEEPS.store(true, Ordering::Relaxed);
         LEAST.store(terrace_placed::LEAST, Ordering::Relaxed);
-        if terrace_placed::node().is_some() {
-            // SAFETY: a function that is there as long as the library, which is never unloaded. Without room for it
-            // children have what they write of these objects on the node.
-            unsafe { libc::pthread_atfork(None, None, Some(keep::forked)) };
-        }
+        // SAFETY: a function that is there as long as the library, which is never unloaded. Without room for it
+        // children have what they write of these objects on the node, and as many bytes for others as their parent.
+        unsafe { libc::pthread_atfork(None, None, Some(keep::forked)) };
         return;
     }
     let mut frames = [std::ptr::null_mut::<c_void>(); 4];

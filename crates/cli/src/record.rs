@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use terrace_base::{Bytes, Context, Result, keep_apart};
 use terrace_extend::session::LEAST;
+use terrace_extend::task::for_recorded;
 use terrace_trace::record::{Progress, RecordSettings, Recorded, Request, Session, Tools, counted};
 
 use crate::args::{Filter, Record};
@@ -22,6 +23,10 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
             ..RecordSettings::default()
         },
         allocations: arguments.allocations.map(|least| least.0),
+        library: match arguments.small_blocks {
+            true => Some(for_recorded(LEAST)?),
+            false => None,
+        },
         limit: arguments.limit,
         ..Request::new(&arguments.program, arguments.user.chosen()?)?
     };

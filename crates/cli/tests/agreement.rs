@@ -58,6 +58,41 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// Frees and allocates small blocks at random, and reads and writes them, most of them of the first fifth. The table of
+/// blocks is static, and stays in DRAM.
+const SMALL: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 60000, ROUNDS = 40000 };
+static unsigned long state = 1;
+static long *blocks[BLOCKS];
+static unsigned long next(unsigned long below) {
+    state = state * 6364136223846793005ul + 1442695040888963407ul;
+    return (state >> 33) % below;
+}
+static long *block(void) {
+    long bytes = 16 + 16 * next(15), *made = malloc(bytes);
+    memset(made, bytes, bytes);
+    return made;
+}
+int main(void) {
+    long sum = 0;
+    for (long b = 0; b < BLOCKS; b++) blocks[b] = block();
+    for (long round = 0; round < ROUNDS; round++) {
+        long number = next(BLOCKS / (round % 4 ? 5 : 1));
+        switch (next(3)) {
+        case 0: sum += blocks[number][1]; break;
+        case 1: blocks[number][1] = round; break;
+        case 2: free(blocks[number]); blocks[number] = block(); break;
+        }
+    }
+    printf("%ld\n", sum);
+    return 0;
+}
+"#;
+
 /// Runs terrace in a directory, with results in a file; returns these.
 fn results(directory: &Path, arguments: &[&str], program: &[&str]) -> Value {
     let json = directory.join("results.json");
@@ -76,11 +111,11 @@ fn number(value: &Value) -> f64 {
         .unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// A directory with the compiled program.
-fn compiled() -> TempDir {
+/// A directory with a compiled program.
+fn compiled(source: &str) -> TempDir {
     ["cc", "qemu-x86_64"].into_iter().for_each(needs);
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("program.c"), PROGRAM).unwrap();
+    std::fs::write(directory.path().join("program.c"), source).unwrap();
     let mut cc = Command::new("cc");
     cc.current_dir(directory.path());
     cc.args(["-O1", "-o", "program", "program.c"]);
@@ -99,7 +134,7 @@ fn record(directory: &Path, options: &[&str]) -> Output {
 
 #[test]
 fn what_is_extended_is_recorded_and_nothing_else() {
-    let directory = compiled();
+    let directory = compiled(PROGRAM);
     let directory = directory.path();
     let recorded = record(directory, &["--extended", "--level", "pages"]);
     assert!(recorded.status.success(), "{recorded:?}");
@@ -113,16 +148,33 @@ fn what_is_extended_is_recorded_and_nothing_else() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(said.contains("give only one of them"), "{said}");
+    let refused = record(directory, &["--small-blocks"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
 }
 
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn a_simulation_of_what_is_extended_is_what_extended_memory_does() {
-    let directory = compiled();
+    agree(PROGRAM, &[], &["600p", "1500p"]);
+}
+
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn so_is_one_of_small_blocks() {
+    agree(SMALL, &["--small-blocks"], &["800p", "1600p"]);
+}
+
+/// Compares a simulation of what a program has extended with what extended memory does, with these options of both.
+fn agree(source: &str, options: &[&str], shares: &[&str]) {
+    let directory = compiled(source);
     let directory = directory.path();
-    let recorded = record(directory, &["--extended", "--contents"]);
+    let recorded = record(
+        directory,
+        &[&["--extended", "--contents"], options].concat(),
+    );
     assert!(recorded.status.success(), "{recorded:?}");
-    for dram in ["600p", "1500p"] {
+    for dram in shares {
         let schemes: Vec<&str> = REGISTRY.iter().map(|entry| entry.name).collect();
         let extension = [
             "extend",
@@ -134,7 +186,8 @@ fn a_simulation_of_what_is_extended_is_what_extended_memory_does() {
             "--prefetch",
             "off",
         ];
-        let extended = results(directory, &extension, &["--", "./program"]);
+        let program = [options, &["--", "./program"]].concat();
+        let extended = results(directory, &extension, &program);
         let measured = &extended["measured"];
         let staging = extended["settings"]["staging_pages"].to_string();
         let simulation = [

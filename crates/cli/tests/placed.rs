@@ -11,12 +11,17 @@ use common::{machine, needs, text};
 
 /// A program with two arrays of the same size, of which `hot` is read again and again, and more memory than both behind
 /// them. At its end it says how many pages of each array are in swap, and whether the kernel hands its faults out.
+///
+/// With an argument several processes make the hot array, and say how much of their memory is locked: two children, which
+/// keep theirs until both have one, then their parent, and a child of it, which frees its parent's before.
 const PROGRAM: &str = "
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 enum { PAGE = 4096, BYTES = 8 << 20 };
 
@@ -47,8 +52,50 @@ static void show(const char *name, char *array) {
     printf(\"%s swapped %ld handed %ld\\n\", name, swapped, handed);
 }
 
-int main(void) {
-    char *hot = make(BYTES);
+static long locked(void) {
+    FILE *status = fopen(\"/proc/self/status\", \"r\");
+    char line[256];
+    long found = -1;
+    while (fgets(line, sizeof line, status)) sscanf(line, \"VmLck: %ld\", &found);
+    fclose(status);
+    return found;
+}
+
+/// Forks a process that tells when it has gone on; waits until it has.
+static pid_t fork_one(int *told) {
+    int ends[2];
+    if (pipe(ends)) exit(4);
+    pid_t child = fork();
+    *told = ends[1];
+    char byte;
+    if (child) {
+        close(ends[1]);
+        read(ends[0], &byte, 1);
+    }
+    return child;
+}
+
+int main(int count, char **words) {
+    const char *who = count > 1 ? \"parent\" : NULL;
+    int told = -1;
+    pid_t first = who ? fork_one(&told) : 1, second = who && first ? fork_one(&told) : 1;
+    if (!first || !second)
+        who = first ? \"second\" : \"first\";
+    else if (who)
+        kill(first, SIGKILL), kill(second, SIGKILL), wait(NULL), wait(NULL);
+    char *hot = NULL;
+    do {
+        free(hot);
+        hot = make(BYTES);
+        if (!who) break;
+        printf(\"%s locked %ld\\n\", who, locked());
+        fflush(stdout);
+        if (told >= 0) write(told, words[1], 1);
+        if (*who != 'p') pause();
+        first = fork_one(&told);
+        if (first) return kill(first, SIGKILL);
+        who = \"child\";
+    } while (1);
     char *cold = make(BYTES);
     long sum = 0;
     for (int turn = 0; turn < 3; turn++)
@@ -166,6 +213,25 @@ fn placed_objects_are_never_in_swap() {
     let with = run(&["--place", file.to_str().unwrap()]);
     assert_eq!(said(&with, "hot").0, 0, "{}", text(&with));
     assert!(said(&with, "cold").0 > 0, "{}", text(&with));
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn processes_share_what_a_placement_has() {
+    let bench = Bench::new();
+    let program = bench.program("a", "arrays", &["-g", "-O1"]);
+    let file = bench.placement(&program);
+    let machine = machine();
+    let mut command = machine.command(&["run", "--quiet", "--dram", "64M", "--prefetch", "off"]);
+    let run = command.arg("--place").arg(file).arg("--").arg(program);
+    let output = run.arg("several").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    // The whole pages of the array.
+    let all = (8 << 10) - 4;
+    let said =
+        format!("first locked {all}\nsecond locked 0\nparent locked {all}\nchild locked 0\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), said);
     machine.assert_as_found();
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use terrace_extend::Task;
+use terrace_extend::task::{self, Task};
 use terrace_region::{Board, Extension};
 
 use crate::adopted::{self, adopted};
@@ -20,9 +20,8 @@ static EXTENSION: OnceLock<Extension> = OnceLock::new();
 /// Whether a thread starts the extension. Mappings that others make meanwhile are not extended.
 static STARTING: AtomicBool = AtomicBool::new(false);
 
-/// Held while a mapping moves, and while another is handed over or taken out: one that has come to the old address
-/// must not be taken for it before the kernel's event has told of the move, for the contents of what was there are
-/// dropped.
+/// Held while a mapping moves, and while another is handed over, which may have come to the old address: it must not
+/// be taken out of the table with the one that was there.
 static MOVES: Mutex<()> = Mutex::new(());
 
 /// Waits until no mapping moves, and keeps others from it.
@@ -32,21 +31,24 @@ pub fn keep_still() -> MutexGuard<'static, ()> {
 
 /// Reads the task, before the program begins.
 pub extern "C" fn begin() {
-    let Some(task) = Task::given() else {
-        return;
-    };
-    let (least, small) = (task.least.0 as usize, task.small);
-    fork::watch();
-    if TASK.set(task).is_ok() {
-        // Blocks from this size on have a mapping of their own, whatever was freed before.
-        // SAFETY: the call takes integers.
-        unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, least as libc::c_int) };
-        LEAST.store(least, Ordering::Relaxed);
-        callers::begin();
-        terrace_placed::begin();
-        if small {
-            small::begin();
+    let (least, small) = match (Task::given(), task::least_of_recorded()) {
+        (Some(task), _) => {
+            let given = (task.least, task.small);
+            let _ = TASK.set(task);
+            given
         }
+        (None, Some(least)) => (least, true),
+        (None, None) => return,
+    };
+    fork::watch();
+    // Blocks from this size on have a mapping of their own, whatever was freed before.
+    // SAFETY: the call takes integers.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, least.0 as libc::c_int) };
+    LEAST.store(least.0 as usize, Ordering::Relaxed);
+    callers::begin();
+    terrace_placed::begin();
+    if small {
+        small::begin();
     }
 }
 
@@ -93,14 +95,8 @@ pub fn forget(start: usize, bytes: usize) {
     let Some(extension) = EXTENSION.get() else {
         return;
     };
-    let end = start.saturating_add(bytes);
-    if !adopted().touches(start, end) {
-        return;
-    }
-    // It may have come to the place of a mapping that moves: then that one has been there until it has moved.
-    let _still = keep_still();
     // The table's lock is not held while the extension is asked, which may take the time of a transfer.
-    let any = adopted().remove(start, end);
+    let any = adopted().remove(start, start.saturating_add(bytes));
     if any && !fork::is_left_behind() {
         extension.release(start as *mut u8, bytes);
     }
@@ -148,10 +144,12 @@ fn extension() -> Option<&'static Extension> {
     if let Some(extension) = EXTENSION.get() {
         return (!fork::is_left_behind()).then_some(extension);
     }
+    // A program that is recorded has no task, and is extended by nothing.
+    let task = TASK.get()?;
     if STARTING.swap(true, Ordering::Relaxed) {
         return None;
     }
-    match start() {
+    match start(task) {
         Some(extension) => {
             let _ = EXTENSION.set(extension);
             // SAFETY: a function that may be called at the end of the process.
@@ -167,8 +165,7 @@ fn extension() -> Option<&'static Extension> {
 }
 
 /// Starts the extension, unless another process of the program has one.
-fn start() -> Option<Extension> {
-    let task = TASK.get()?;
+fn start(task: &Task) -> Option<Extension> {
     let file = File::options()
         .read(true)
         .write(true)

@@ -99,6 +99,7 @@ unsafe extern "C" fn after_in_child() {
     // SAFETY: `before` has taken the locks on the thread that forked this process, the only one that is left.
     drop(unsafe { (*LOCKS.0.get()).take() });
     streams::make_free();
+    terrace_placed::forked();
     match extended::is_served() {
         true => OWNER.store(id(), Ordering::Relaxed),
         false => {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dlmalloc::{Allocator, Dlmalloc};
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::cache::{Cache, Size};
 use crate::extended::adopt;
@@ -54,11 +54,11 @@ unsafe impl Allocator for Parts {
             return NONE;
         }
         let start = START.load(Ordering::Relaxed) + used;
+        // A new mapping, as a recording takes reserved space that becomes accessible for no memory that is extended.
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
         // SAFETY: a part of the reserved space that no block has yet.
-        let made = unsafe {
-            let access = MprotectFlags::READ | MprotectFlags::WRITE;
-            mprotect(start as *mut _, bytes, access)
-        };
+        let made = unsafe { mmap_anonymous(start as *mut _, bytes, access, flags) };
         if made.is_err() {
             return NONE;
         }

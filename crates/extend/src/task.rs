@@ -7,10 +7,28 @@ use terrace_base::{Bytes, Error, Result};
 use terrace_policy::{prefetch, replacement, write};
 use terrace_region::Settings;
 
+use crate::library::LIBRARY;
 use crate::memory::{Memory, catalogue};
 
 /// The variable of the environment that holds a task.
 pub const VARIABLE: &str = "TERRACE_EXTEND";
+
+/// The variable that has the library keep small blocks where it would extend them, and extend nothing: in programs
+/// that are recorded. Its value is the least size of a mapping that would be extended, in bytes.
+const RECORDED: &str = "TERRACE_EXTEND_RECORDED";
+
+/// Returns the library for a program that is recorded with the heap of small blocks, and its variable.
+///
+/// # Errors
+/// Returns a failure if the library is missing.
+pub fn for_recorded(least: Bytes) -> Result<(PathBuf, (&'static str, String))> {
+    Ok((LIBRARY.find()?, (RECORDED, least.0.to_string())))
+}
+
+/// Returns the least size of a mapping that would be extended, in a program of [`for_recorded`].
+pub fn least_of_recorded() -> Option<Bytes> {
+    std::env::var(RECORDED).ok()?.parse().ok().map(Bytes)
+}
 
 /// What the library is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

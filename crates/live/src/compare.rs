@@ -321,7 +321,7 @@ impl Performance<'_> {
             let step = self.step(self.runs[0].way.clone());
             let observe = &mut *self.observe;
             match request.node() {
-                Some(node) => self.session.prepare_node(node, footprint)?,
+                Some(node) => self.session.prepare_node(node, budget, footprint)?,
                 None => {
                     self.session
                         .prepare_tier(request.tier.as_ref(), footprint, &mut |event| {

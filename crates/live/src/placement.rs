@@ -4,9 +4,11 @@
 //! its objects are placed; here the answers are found, by what the program's files say of the calls, as in recordings.
 //! A file that has no debug symbols any more, or another one, has other names, and nothing of it is placed.
 
+mod grants;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -19,8 +21,10 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 use terrace_base::{Bytes, Context, Error, Result};
-use terrace_placed::{FRAMES, VARIABLE, task};
+use terrace_placed::{FRAMES, MORE, PLACED, VARIABLE, task};
 use terrace_trace::record::{ALLOCATIONS_LIBRARY, Symbols};
+
+use grants::Grants;
 
 /// The variable that names libraries which the dynamic linker loads before all others.
 const PRELOAD: &str = "LD_PRELOAD";
@@ -139,7 +143,7 @@ impl Answers {
     /// Returns the variable that tells a library in the program where to ask.
     pub fn variable(&self) -> (OsString, OsString) {
         let socket = socket(&self.directory);
-        let text = task(self.bytes.0, self.node, &socket.to_string_lossy());
+        let text = task(self.node, &socket.to_string_lossy());
         (VARIABLE.into(), text.into())
     }
 
@@ -230,6 +234,7 @@ struct Oracle {
     symbols: Symbols,
     stacks: HashSet<Vec<String>>,
     met: HashSet<usize>,
+    grants: Grants,
 }
 
 impl Oracle {
@@ -239,22 +244,38 @@ impl Oracle {
             symbols: Symbols::default(),
             stacks: HashSet::new(),
             met: HashSet::new(),
+            grants: Grants::of(placement.bytes),
         }
     }
 
     /// Answers a question.
     fn serve(&mut self, mut question: UnixStream) -> std::io::Result<()> {
         question.set_read_timeout(Some(PATIENCE))?;
-        let process = socket_peercred(&question)?.pid;
-        let count = number(&mut question)?.min(FRAMES as u64);
-        let addresses = (0..count).map(|_| number(&mut question));
-        let addresses: Vec<u64> = addresses.collect::<std::io::Result<_>>()?;
+        let process = socket_peercred(&question)?.pid.as_raw_nonzero().get() as u32;
+        let answer = match number(&mut question)? {
+            PLACED => {
+                let count = number(&mut question)?.min(FRAMES as u64);
+                let addresses = (0..count).map(|_| number(&mut question));
+                let addresses: Vec<u64> = addresses.collect::<std::io::Result<_>>()?;
+                u64::from(self.is_placed(process, &addresses)?)
+            }
+            MORE => {
+                let (program, bytes) = (number(&mut question)?, number(&mut question)?);
+                self.grants.give(process, program, bytes)
+            }
+            _ => return Err(ErrorKind::InvalidData.into()),
+        };
+        question.write_all(&answer.to_ne_bytes())
+    }
+
+    /// Whether the calls at these addresses of a process are those of a site.
+    fn is_placed(&mut self, process: u32, addresses: &[u64]) -> std::io::Result<bool> {
         let maps = std::fs::read_to_string(format!("/proc/{process}/maps"))?;
-        let names = self.symbols.site_in(&maps, &addresses).names();
+        let names = self.symbols.site_in(&maps, addresses).names();
         let site = self.sites.iter().position(|site| *site == names);
         self.met.extend(site);
         self.stacks.insert(names);
-        question.write_all(&[u8::from(site.is_some())])
+        Ok(site.is_some())
     }
 
     fn asked(&self) -> Asked {
@@ -306,23 +327,24 @@ mod tests {
         let (name, value) = answers.variable();
         let value = value.into_string().unwrap();
         let (rest, path) = value.rsplit_once(' ').unwrap();
-        assert_eq!((name.to_str(), rest), (Some(VARIABLE), "62914560 -"));
+        assert_eq!((name.to_str(), rest), (Some(VARIABLE), "-"));
         let ask = |words: &[u64]| {
             let mut stream = UnixStream::connect(path).unwrap();
             let question: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
             stream.write_all(&question).unwrap();
             let mut answer = Vec::new();
-            stream
-                .read_to_end(&mut answer)
-                .map(|_| answer)
-                .unwrap_or_default()
+            stream.read_to_end(&mut answer).ok()?;
+            answer.try_into().map(u64::from_ne_bytes).ok()
         };
-        assert_eq!(ask(&[2, 1, 2]), [0]);
-        assert_eq!(ask(&[1, 3]), [0]);
-        assert_eq!(ask(&[2, 1, 2]), [0]);
-        // One that is broken off ends no thread.
+        assert_eq!(ask(&[PLACED, 2, 1, 2]), Some(0));
+        assert_eq!(ask(&[PLACED, 1, 3]), Some(0));
+        assert_eq!(ask(&[PLACED, 2, 1, 2]), Some(0));
+        assert_eq!(ask(&[MORE, 1, 40 << 20]), Some(40 << 20));
+        assert_eq!(ask(&[MORE, 1, 40 << 20]), Some(0));
+        // One that is broken off, or asks for something else, ends no thread.
         drop(UnixStream::connect(path).unwrap());
-        assert!(ask(&[u64::MAX]).is_empty());
+        assert_eq!(ask(&[PLACED, u64::MAX]), None);
+        assert_eq!(ask(&[7]), None);
         let directory = answers.directory.path().to_owned();
         assert_eq!(
             answers.finish(),

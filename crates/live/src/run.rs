@@ -198,13 +198,14 @@ impl Session {
         Ok(())
     }
 
-    /// Prepares a tier that is another memory node.
+    /// Prepares a tier that is another memory node, beside one that has to hold `dram`.
     ///
     /// # Errors
-    /// A usage error if there is no such node or it has processors; a failure if memory cannot be bound to it.
-    pub fn prepare_node(&mut self, node: u32, footprint: Option<Bytes>) -> Result<()> {
+    /// A usage error if there is no such node, it cannot be the slow one, or the other is too small; a failure if memory cannot
+    /// be bound to it.
+    pub fn prepare_node(&mut self, node: u32, dram: Bytes, footprint: Option<Bytes>) -> Result<()> {
         self.footprint = footprint;
-        self.nodes = Some(Nodes::prepare(node)?);
+        self.nodes = Some(Nodes::prepare(node, dram)?);
         Ok(())
     }
 

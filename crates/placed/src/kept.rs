@@ -20,24 +20,19 @@ static OBJECTS: [Object; MOST] = [const {
 
 /// The places that were ever used.
 static USED: AtomicUsize = AtomicUsize::new(0);
-/// The bytes of the objects, and the most that they may be.
+/// The bytes of the objects, and the most that they may be by what was given so far.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
-static ALLOWED: AtomicUsize = AtomicUsize::new(0);
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets the most bytes that objects may have.
-pub fn allow(bytes: usize) {
-    ALLOWED.store(bytes, Ordering::Relaxed);
-}
-
-/// Adds an object, and returns whether there was room.
-pub fn add(address: usize, bytes: usize) -> bool {
-    let allowed = ALLOWED.load(Ordering::Relaxed);
-    let fits = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= allowed);
-    if TAKEN
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
-        .is_err()
-    {
-        return false;
+/// Adds an object, and returns whether there was room. Where there is none, `more` gives the bytes that it is asked for,
+/// or more of them, or 0.
+pub fn add(address: usize, bytes: usize, more: impl Fn(usize) -> usize) -> bool {
+    // Another thread may take what was given.
+    while !reserve(bytes) {
+        match more(bytes) {
+            0 => return false,
+            given => GIVEN.fetch_add(given, Ordering::Relaxed),
+        };
     }
     for (place, object) in OBJECTS.iter().enumerate() {
         let free = object.address.load(Ordering::Relaxed) == 0;
@@ -55,6 +50,24 @@ pub fn add(address: usize, bytes: usize) -> bool {
     }
     TAKEN.fetch_sub(bytes, Ordering::Relaxed);
     false
+}
+
+/// Takes bytes of those that were given, if there are as many left.
+fn reserve(bytes: usize) -> bool {
+    let given = GIVEN.load(Ordering::Relaxed);
+    let fits = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= given);
+    TAKEN
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
+        .is_ok()
+}
+
+/// Forgets all objects, and the bytes that were given.
+pub fn forget() {
+    for object in &OBJECTS[..USED.load(Ordering::Relaxed)] {
+        object.address.store(0, Ordering::Relaxed);
+    }
+    TAKEN.store(0, Ordering::Relaxed);
+    GIVEN.store(0, Ordering::Relaxed);
 }
 
 /// Removes an object, and returns its bytes; none if it is not one of these.
@@ -80,26 +93,37 @@ pub fn each(mut act: impl FnMut(usize, usize)) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
-    fn objects_have_no_more_than_is_allowed() {
-        allow(100);
-        assert!(add(8, 60) && !add(16, 41) && add(24, 40));
+    fn objects_have_no_more_than_was_given() {
+        let none = |_| 0;
+        let asked = Cell::new(0);
+        let hundred = |bytes| {
+            asked.set(asked.get() + bytes);
+            100
+        };
+        assert!(!add(8, 60, none) && add(8, 60, hundred));
+        assert!(!add(16, 41, none) && add(24, 40, none));
+        assert_eq!(asked.get(), 60);
         assert_eq!(
             (remove(16), remove(8), remove(8), remove(0)),
             (None, Some(60), None, None)
         );
-        assert!(!add(32, 61) && add(32, 60));
+        assert!(!add(32, 61, none) && add(32, 60, none));
         let mut all = Vec::new();
         each(|address, bytes| all.push((address, bytes)));
         all.sort_unstable();
         assert_eq!(all, [(24, 40), (32, 60)]);
         assert_eq!((remove(24), remove(32)), (Some(40), Some(60)));
-        allow(usize::MAX);
-        assert!((1..=MOST).all(|address| add(address, 1)));
-        assert!(!add(MOST + 1, 1), "the table is full");
+        assert!((1..=MOST).all(|address| add(address, 1, |_| MOST)));
+        assert!(!add(MOST + 1, 1, none), "the table is full");
         assert_eq!(remove(7), Some(1));
-        assert!(add(MOST + 1, 1));
+        assert!(add(MOST + 1, 1, none));
+        forget();
+        each(|address, _| panic!("{address} is still there"));
+        assert!(remove(8).is_none() && !add(8, 1, none));
     }
 }

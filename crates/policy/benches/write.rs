@@ -3,11 +3,12 @@
 //!
 //! `cargo bench -p terrace-policy --bench write -- [NAME ...]` prints, for the schemes named (all
 //! without names) and for three kinds of pages, the median of several runs in GB of pages a second,
-//! and the share of the pages' cells that is written. Schemes take turns, so that a neighbour's load
-//! hits all.
+//! the same of reading the pages back, and the share of the pages' cells that is written. Schemes take
+//! turns, so that a neighbour's load hits all.
 
 mod common;
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use common::{unit, wanted};
@@ -51,12 +52,13 @@ fn stored_to(pages: &[Contents], random: &mut SplitMix64) -> Vec<Contents> {
 fn main() {
     let entries: Vec<_> = wanted(REGISTRY, |entry| entry.name);
     println!("{PAGES} pages, median of {RUNS} runs");
-    println!("scheme        pages          GB/s  (slowest to fastest)  cells");
+    println!("scheme        pages          GB/s  (slowest to fastest)  back GB/s   cells");
     for (kind, zeros) in KINDS {
         let mut random = SplitMix64::seed_from_u64(SEED);
         let before: Vec<Contents> = (0..PAGES).map(|_| page(&mut random, zeros)).collect();
         let after = stored_to(&before, &mut random);
         let mut speeds = vec![Vec::new(); entries.len()];
+        let mut back = vec![Vec::new(); entries.len()];
         let mut shares = vec![0.0; entries.len()];
         for _ in 0..RUNS {
             for (at, entry) in entries.iter().enumerate() {
@@ -69,16 +71,25 @@ fn main() {
                 }
                 let bytes = (PAGES * PAGE) as f64;
                 speeds[at].push(bytes / start.elapsed().as_secs_f64() / 1e9);
+                let start = Instant::now();
+                let mut page = [0; PAGE];
+                for place in &places {
+                    scheme.coder.read(place, &mut page);
+                    black_box(&page);
+                }
+                back[at].push(bytes / start.elapsed().as_secs_f64() / 1e9);
                 shares[at] = sum.cells as f64 / (8.0 * bytes);
             }
         }
         for (at, entry) in entries.iter().enumerate() {
             let speeds = &mut speeds[at];
             speeds.sort_by(f64::total_cmp);
+            back[at].sort_by(f64::total_cmp);
+            let back = back[at][RUNS / 2];
             let (median, slowest, fastest) = (speeds[RUNS / 2], speeds[0], speeds[RUNS - 1]);
             let (name, share) = (entry.name, 100.0 * shares[at]);
             println!(
-                "{name:<13} {kind:<10} {median:>8.2}  ({slowest:>6.2} to {fastest:>6.2})    {share:>6.1} %"
+                "{name:<13} {kind:<10} {median:>8.2}  ({slowest:>6.2} to {fastest:>6.2})   {back:>8.2}    {share:>6.1} %"
             );
         }
     }

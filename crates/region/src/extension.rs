@@ -125,8 +125,9 @@ impl Extension {
         let _ = self.shared.server.ask(Request::Release(start, end));
     }
 
-    /// Keeps evictions from beginning while `change` moves mappings; it asks this extension for nothing. Without
-    /// this a page could be taken from a mapping that has come to the old address meanwhile.
+    /// Keeps evictions from beginning while `change` moves mappings, and other threads from adopting or releasing
+    /// memory and from moving mappings; `change` asks this extension for nothing. Without this a page could be taken
+    /// from a mapping that has come to the old address meanwhile, or be dropped with it.
     pub fn while_suspended<T>(&self, change: impl FnOnce() -> T) -> T {
         self.shared.server.while_suspended(change)
     }

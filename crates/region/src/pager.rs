@@ -252,11 +252,12 @@ impl Pager {
                 break;
             }
         }
-        for (start, end) in std::mem::take(&mut self.unmapped) {
-            self.change(&Event::Unmap { start, end });
-        }
         for event in events.iter() {
             self.change(event);
+        }
+        // The place may have been taken by a mapping that has moved away again: that has to be known by now.
+        for (start, end) in std::mem::take(&mut self.unmapped) {
+            self.unmapped(Page::of(start), Page::of(end));
         }
         Ok(())
     }

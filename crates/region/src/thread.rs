@@ -49,6 +49,13 @@ pub(crate) enum Request {
     End,
 }
 
+impl Request {
+    /// Whether it takes memory over or forgets it.
+    fn changes_memory(self) -> bool {
+        matches!(self, Self::Adopt(..) | Self::Grow(..) | Self::Release(..))
+    }
+}
+
 /// A request, and the place of its answer.
 struct Asked {
     request: Request,
@@ -74,6 +81,10 @@ pub(crate) struct Server {
     /// A thread that asks reads it, and one that forks writes it: no child is forked while a thread that it does
     /// not have waits for an answer.
     running: RwLock<Running>,
+    /// Held while a mapping moves, and while memory is taken over or forgotten: what has come to the old address must
+    /// not be taken for the mapping before the kernel's event has told of the move, for the contents of what was there
+    /// are dropped.
+    moves: Mutex<()>,
 }
 
 /// The thread while it runs.
@@ -102,6 +113,7 @@ impl Server {
         };
         let server = Self {
             running: RwLock::new(running),
+            moves: Mutex::default(),
         };
         let started = server.write().start(Box::new(pager), None);
         started.or_fail(|| "cannot start the thread that serves faults".into())?;
@@ -113,8 +125,9 @@ impl Server {
     /// # Errors
     /// Returns those of the request.
     pub fn ask(&self, request: Request) -> io::Result<()> {
-        let running = self.running.read();
-        running.unwrap_or_else(PoisonError::into_inner).ask(request)
+        let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
+        let _still = request.changes_memory().then(|| lock(&self.moves));
+        running.ask(request)
     }
 
     /// Whether there is a thread.
@@ -130,6 +143,7 @@ impl Server {
     /// nothing.
     pub fn while_suspended<T>(&self, change: impl FnOnce() -> T) -> T {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
+        let _still = lock(&self.moves);
         let _ = running.ask(Request::Suspend);
         let changed = change();
         let _ = running.ask(Request::Resume);

@@ -284,7 +284,13 @@ pub fn remarks(results: &Results) -> Vec<String> {
             _ => format!("the program, run as {},", runs.way.name()),
         };
         for outcome in &runs.outcomes {
-            if outcome.oom_kills > 0 {
+            if outcome.oom_kills > 0 && outcome.nodes.is_some() {
+                remarks.push(format!(
+                    "the kernel killed {program} because it needed more than was free on the slow node ({}), to which all \
+                     its memory comes first; run less beside it, or name another --tier",
+                    results.effective.tier
+                ));
+            } else if outcome.oom_kills > 0 {
                 remarks.push(format!(
                     "the kernel killed {program} because it needed more than its DRAM budget of {} \
                      plus the tier ({}); raise --dram, or name a larger tier or --footprint",

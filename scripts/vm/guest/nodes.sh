@@ -27,6 +27,8 @@ check 'a node with processors is refused' refused 'processors of its own' \
     "$TERRACE" run --dram 16M --tier node:0 -- true
 check 'a node that is not there is refused' refused 'no memory node 7; there are 0, 1' \
     "$TERRACE" run --dram 16M --tier node:7 -- true
+check 'a budget above the fast node is refused' refused 'larger than the' \
+    "$TERRACE" run --dram 1500M --tier node:1 -- true
 check 'a policy without a node is refused' refused 'as node:1' \
     "$TERRACE" run --dram 16M --migration hot -- true
 check 'a page cache is refused' refused 'cannot address' \
@@ -35,6 +37,22 @@ check 'swap options are refused' refused '--zswap is of swap' \
     "$TERRACE" run --dram 16M --tier node:1 --zswap off -- true
 check 'a user without rights is refused' refused 'terrace' \
     setpriv --reuid 65534 --clear-groups "$TERRACE" run --dram 16M --tier node:1 -- true
+
+# A caller who may have memory of node 0 alone, as in a container.
+confined() {
+    echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
+    mkdir -p /sys/fs/cgroup/confined
+    echo 0 >/sys/fs/cgroup/confined/cpuset.mems
+    refused 'memory of node 0 alone, not of node 1' sh -c 'echo 0 >"$0/cgroup.procs" && exec "$@"' \
+        /sys/fs/cgroup/confined "$TERRACE" run --dram 16M --tier node:1 -- true
+    code=$?
+    rmdir /sys/fs/cgroup/confined
+    echo -cpuset >/sys/fs/cgroup/cgroup.subtree_control
+    return "$code"
+}
+check 'a node that the caller may not use is refused' confined
+check 'a slow node that is full' refused 'more than was free on the slow node' \
+    "$TERRACE" run --dram 16M --tier node:1 --migration never -- "$pages" 1100 1 1
 
 # Knobs are as before, and nothing else is left.
 nodes_are_left_alone() {

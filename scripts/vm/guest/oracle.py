@@ -3,7 +3,9 @@ writes what it saw to OUT.
 
 It looks up the frame of every private page of every process in a group of terrace (pagemap), and of which node that
 memory is (/sys/devices/system/memory); a page that several processes map counts once. It does not ask move_pages(2),
-which by Linux 6.1 does not find pages that are marked for a hint fault. Of the ranges that the file PAGES_AT names, the
+which by Linux 6.1 does not find pages that are marked for a hint fault. A look may take seconds, in which pages come
+and go, so the most that it tells of are those that lay in the same frame at two looks in succession: all of them were
+there at a moment between. Of the ranges that the file PAGES_AT names, the
 shares on node 0 at the last look are told.
 
 They are as they should be when at least PAGES pages are on node 0, and of each of so many PROCESSES at least the share
@@ -53,23 +55,25 @@ def processes():
 
 
 def private(process):
-    """Yields the frame of each private page in memory."""
+    """Yields the address and the frame of each private page in memory."""
     with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/pagemap", "rb", 0) as pagemap:
         for line in maps:
             addresses, permissions = line.split()[:2]
             if permissions[1] == "w" and permissions[3] == "p":
                 start, end = (int(part, 16) for part in addresses.split("-"))
-                yield from (frame for frame in frames_of(pagemap, start, (end - start) // PAGE) if frame is not None)
+                frames = enumerate(frames_of(pagemap, start, (end - start) // PAGE))
+                yield from ((start + at * PAGE, frame) for at, frame in frames if frame is not None)
 
 
 def on_node_0():
-    frames = set()
+    """Returns the frames on node 0, by process and address."""
+    found = {}
     for process in processes():
         try:
-            frames.update(filter(is_on_node_0, private(process)))
+            found.update(((process, at), frame) for at, frame in private(process) if is_on_node_0(frame))
         except OSError:
             continue
-    return len(frames)
+    return found
 
 
 def share(process, start, pages):
@@ -102,10 +106,13 @@ def main():
     count, least = map(int, sys.argv[2:4])
     hot, cold = map(float, sys.argv[4:])
     seen = {"looks": 0, "most": 0, "placed": {}, "in_succession": 0}
+    before = {}
     while not os.path.exists(out + ".stop"):
-        pages, shares = on_node_0(), placed()
+        found, shares = on_node_0(), placed()
+        stayed = {frame for _, frame in found.items() & before.items()}
+        before, pages = found, len(set(found.values()))
         seen["looks"] += 1
-        seen["most"] = max(seen["most"], pages)
+        seen["most"] = max(seen["most"], len(stayed))
         # Processes that are about to end have no pages.
         if seen["in_succession"] < SUCCESSION and shares:
             is_right = len(shares) == count and pages >= least

@@ -27,9 +27,18 @@ stopped() {
     nothing_is_left
 }
 check 'systemctl stop reaches the program' stopped
-check 'a scope of its own from an undelegated unit' sh -c '
+check 'a service that is not delegated' sh -c '
     systemd-run --quiet --pipe --wait -E TERRACE_STATE_DIR="$TERRACE_STATE_DIR" -E PATH="$PATH" \
         "$TERRACE" run --dram 16M --tier /mnt -q -- python3 "$0" 32 | grep "as written"' "$checks/program.py"
+
+# As a login does: its scope must not be split, so there is another one beside it.
+beside_a_scope() {
+    systemd-run --quiet --scope "$TERRACE" run --dram 16M --tier /mnt -q -- \
+        sh -c 'cat /proc/self/cgroup; python3 "$0" 32' "$checks/program.py" >said || return 1
+    grep -q 'as written' said && grep -q '/terrace-[0-9]*\.scope/' said || { cat said; return 1; }
+    nothing_is_left
+}
+check 'a scope of its own beside one that is not delegated' beside_a_scope
 
 # As a desktop starts programs: units of the user's own manager.
 of_a_user() {

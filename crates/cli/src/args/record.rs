@@ -66,6 +66,12 @@ pub struct Record {
     #[arg(long)]
     pub extended: bool,
 
+    /// With --extended, also record small blocks of malloc, in the heap of `terrace extend --small-blocks`
+    ///
+    /// The program gets that heap, so that its blocks lie where that of `terrace extend` has them.
+    #[arg(long, requires = "extended", hide_short_help = true)]
+    pub small_blocks: bool,
+
     /// Also record allocations of SIZE (32K) or more
     ///
     /// For `terrace place`. Blocks of malloc and its like, so of C++'s new, and anonymous mappings that the program makes: address, size,

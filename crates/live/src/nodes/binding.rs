@@ -9,6 +9,7 @@ use std::io;
 use terrace_base::{Context, Result};
 use terrace_policy::{PAGE_BYTES, Page, Space};
 
+use crate::cpus::Cpus;
 use crate::memory::Mapping;
 use crate::pagemap::{is_anonymous, read_entries};
 
@@ -23,6 +24,9 @@ const MPOL_MF_MOVE_ALL: libc::c_int = 1 << 2;
 
 /// Nodes that a set of them can name.
 const MOST_NODES: usize = 1024;
+
+/// How often marked pages are read before they count as not found.
+const READINGS: usize = 3;
 
 /// A set with one node.
 #[derive(Clone, Copy)]
@@ -63,11 +67,28 @@ pub(crate) fn bind(node: u32) -> io::Result<()> {
 pub(crate) fn check(node: u32) -> Result<()> {
     let tried = std::thread::spawn(move || bind(node)).join();
     let bound = tried.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
-    bound.or_fail(|| {
-        format!(
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    bound.or_fail(|| match allowed(&status) {
+        Some(nodes) if !is_among(node, nodes) => format!(
+            "this process may have memory of node {nodes} alone, not of node {node}; add it to cpuset.mems of its group"
+        ),
+        _ => format!(
             "cannot bind memory to node {node} (this needs Linux 5.12 with CONFIG_NUMA_BALANCING)"
-        )
+        ),
     })
+}
+
+/// Returns the nodes of which a process may have memory, as its status lists them.
+fn allowed(status: &str) -> Option<&str> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Mems_allowed_list:"));
+    line.map(str::trim)
+}
+
+/// Whether a node is in a list such as `0-1,3`.
+fn is_among(node: u32, list: &str) -> bool {
+    Cpus::parse(list).is_some_and(|nodes| nodes.iter().any(|id| id as u32 == node))
 }
 
 /// Has the memory of a mapping come from `node` alone.
@@ -155,7 +176,8 @@ pub(super) fn draw_nothing() -> io::Result<()> {
 
 /// As [`move_pages`], but finds pages as well that are marked for a hint fault. Linux 6.1 to 6.4 say of these that they
 /// are not there (`gup_can_follow_protnone`; mended by `FOLL_HONOR_NUMA_FAULT`), so that a page that is not used could
-/// neither come nor go. Such a page is read, which takes its mark away.
+/// neither come nor go. Such a page is read, which takes its mark away; the kernel marks all of a process at once, so it
+/// may have its mark again when it is asked for.
 ///
 /// # Errors
 /// See [`move_pages`].
@@ -166,21 +188,24 @@ pub(super) fn find_marked(
     status: &mut Vec<i32>,
 ) -> io::Result<()> {
     move_pages(space, pages, node, status)?;
-    let missing = (0..pages.len()).filter(|index| status[*index] == -libc::ENOENT);
-    let mut missing: Vec<usize> = missing.collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let Ok(tables) = File::open(format!("/proc/{}/pagemap", space.0)) else {
-        return Ok(());
-    };
-    missing.retain(|index| is_there(&tables, pages[*index]) && read(space, pages[*index]));
-    let marked: Vec<u64> = missing.iter().map(|index| pages[*index]).collect();
+    let mut missing: Vec<usize> = (0..pages.len()).collect();
     let mut found = Vec::new();
-    // If the process has ended since, the first answer holds.
-    if move_pages(space, &marked, node, &mut found).is_ok() {
-        for (index, node) in missing.into_iter().zip(found) {
-            status[index] = node;
+    for _ in 0..READINGS {
+        missing.retain(|index| status[*index] == -libc::ENOENT);
+        if missing.is_empty() {
+            break;
+        }
+        let Ok(tables) = File::open(format!("/proc/{}/pagemap", space.0)) else {
+            break;
+        };
+        missing.retain(|index| is_there(&tables, pages[*index]) && read(space, pages[*index]));
+        let marked: Vec<u64> = missing.iter().map(|index| pages[*index]).collect();
+        // If the process has ended since, the last answer holds.
+        if move_pages(space, &marked, node, &mut found).is_err() {
+            break;
+        }
+        for (index, node) in missing.iter().zip(&found) {
+            status[*index] = *node;
         }
     }
     Ok(())
@@ -230,6 +255,16 @@ mod tests {
         ] {
             assert_eq!(bound(other, "prefer:0"), None, "{other}");
         }
+    }
+
+    #[test]
+    fn the_nodes_that_a_process_may_use() {
+        let status = "Name:\tcat\nMems_allowed:\t00000000,0000000b\nMems_allowed_list:\t0-1,3\nvoluntary_ctxt_switches:\t1";
+        let nodes = allowed(status).unwrap();
+        assert!(is_among(1, nodes) && is_among(3, nodes) && !is_among(2, nodes));
+        assert_eq!(allowed("Name:\tcat"), None);
+        let own = fs::read_to_string("/proc/self/status").unwrap();
+        assert!(allowed(&own).is_none_or(|nodes| !nodes.is_empty()));
     }
 
     #[test]

@@ -58,19 +58,21 @@ pub(crate) fn require(slow: u32) -> Result<()> {
 }
 
 impl Nodes {
-    /// Finds the fast node for a slow one, and measures both.
+    /// Finds the fast node for a slow one, which has to hold `dram`, and measures both.
     ///
     /// # Errors
-    /// A usage error if there is no such node or it has processors; a failure if memory cannot be bound to it.
-    pub fn prepare(slow: u32) -> Result<Self> {
+    /// A usage error if there is no such node, it cannot be the slow one, or the fast one is too small; a failure if memory
+    /// cannot be bound to it.
+    pub fn prepare(slow: u32, dram: Bytes) -> Result<Self> {
         let all = topology::read();
-        let (fast, size) = choose(&all, slow)?;
-        binding::check(slow)?;
+        let (fast, slow) = choose(&all, slow)?;
+        require_room(fast, dram)?;
+        binding::check(slow.id)?;
         Ok(Self {
-            fast,
-            slow,
-            size,
-            costs: chase::costs(fast, slow),
+            fast: fast.id,
+            slow: slow.id,
+            size: slow.memory,
+            costs: chase::costs(fast.id, slow.id),
         })
     }
 
@@ -138,32 +140,64 @@ pub(crate) fn moves_nothing(policy: &migration::Spec) -> bool {
     policy.entry().name == migration::never::ENTRY.name
 }
 
-/// Returns the fast node for a slow one, and the size of the slow one.
-fn choose(nodes: &[Node], slow: u32) -> Result<(u32, Bytes)> {
-    if let [only] = nodes {
-        return Err(Error::usage(format!(
-            "this machine has one memory node, {}, so there is no slower one beside it; name another kind of tier",
-            only.id
-        )));
-    }
-    let Some(node) = nodes.iter().find(|node| node.id == slow) else {
-        let ids: Vec<_> = nodes.iter().map(|node| node.id.to_string()).collect();
-        return Err(Error::usage(format!(
-            "there is no memory node {slow}; there are {}",
-            ids.join(", ")
-        )));
+/// Returns the fast node for a slow one, and the slow one.
+fn choose(nodes: &[Node], slow: u32) -> Result<(&Node, &Node)> {
+    let named = nodes.iter().find(|node| node.id == slow);
+    let Some(node) = named.filter(|_| nodes.len() > 1) else {
+        let is_offline = named.is_none() && topology::is_there(slow);
+        return Err(Error::usage(missing(nodes, slow, is_offline)));
     };
     if node.cpus > 0 {
+        let others = match nodes.iter().all(|node| node.cpus > 0) {
+            true => "this machine has no node without",
+            false => "name a node without (terrace doctor lists them)",
+        };
         return Err(Error::usage(format!(
-            "node {slow} has processors of its own, so it is no slower memory of the others'; name a node without \
-             (terrace doctor lists them)"
+            "node {slow} has processors of its own, so it is no slower memory of the others'; {others}"
         )));
     }
     let with_processors = nodes.iter().filter(|other| other.cpus > 0);
     let nearest = with_processors.min_by_key(|other| (node.distance_to(other.id), other.id));
-    match nearest {
-        Some(fast) => Ok((fast.id, node.memory)),
-        None => Err(Error::failure("no memory node has processors")),
+    let Some(fast) = nearest else {
+        return Err(Error::failure("no memory node has processors"));
+    };
+    match (node.tier, fast.tier) {
+        (Some(tier), Some(of_fast)) if tier < of_fast => Err(Error::usage(format!(
+            "the kernel counts node {slow} as faster memory than node {}, which has the processors; the tier has to be \
+             slower",
+            fast.id
+        ))),
+        _ => Ok((fast, node)),
+    }
+}
+
+/// Says why there is no such node beside another.
+fn missing(nodes: &[Node], id: u32, is_offline: bool) -> String {
+    let ids: Vec<_> = nodes.iter().map(|node| node.id.to_string()).collect();
+    let ids = ids.join(", ");
+    match nodes.len() {
+        0 => "this kernel knows no memory nodes (CONFIG_NUMA is off); name another kind of tier"
+            .into(),
+        _ if is_offline => format!(
+            "no memory of node {id} is online; bring it online (of a CXL expander: daxctl reconfigure-device --mode \
+             system-ram), or name another kind of tier"
+        ),
+        1 => format!(
+            "this machine has one memory node, {ids}, so there is no slower one beside it; name another kind of tier"
+        ),
+        _ => format!("there is no memory node {id}; there are {ids}"),
+    }
+}
+
+/// # Errors
+/// A usage error if a node can never hold this much.
+fn require_room(fast: &Node, dram: Bytes) -> Result<()> {
+    match dram > fast.memory {
+        true => Err(Error::usage(format!(
+            "a DRAM budget of {dram} is larger than the {} of node {}, the fast one; name less",
+            fast.memory, fast.id
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -188,20 +222,56 @@ mod tests {
             node(0, 4, &[(0, 10), (1, 20)]),
             node(1, 0, &[(0, 20), (1, 10)]),
         ];
-        assert_eq!(choose(&two, 1).unwrap(), (0, Bytes(1 << 30)));
+        assert_eq!(choose(&two, 1), Ok((&two[0], &two[1])));
         let three = [
             node(0, 4, &[]),
             node(1, 4, &[]),
             node(3, 0, &[(0, 30), (1, 20), (3, 10)]),
         ];
-        assert_eq!(choose(&three, 3).unwrap().0, 1);
+        assert_eq!(choose(&three, 3), Ok((&three[1], &three[2])));
+    }
+
+    #[test]
+    fn what_cannot_be_the_tier_is_refused() {
+        let mut nodes = [node(0, 4, &[]), node(1, 4, &[]), node(9_999, 0, &[])];
+        (nodes[0].tier, nodes[2].tier) = (Some(4), Some(2));
         for (nodes, slow, words) in [
-            (&two[..1], 1, "one memory node, 0"),
-            (&two[..], 7, "no memory node 7; there are 0, 1"),
-            (&two[..], 0, "has processors of its own"),
+            (&[][..], 1, "knows no memory nodes"),
+            (&nodes[..1], 0, "one memory node, 0"),
+            (&nodes[..1], 9_998, "one memory node, 0"),
+            (
+                &nodes[..],
+                9_998,
+                "no memory node 9998; there are 0, 1, 9999",
+            ),
+            (&nodes[..2], 1, "this machine has no node without"),
+            (&nodes[..], 1, "name a node without"),
+            (
+                &nodes[..],
+                9_999,
+                "counts node 9999 as faster memory than node 0",
+            ),
+            (&nodes[2..], 9_999, "one memory node, 9999"),
         ] {
             let error = choose(nodes, slow).unwrap_err();
             assert!(error.to_string().contains(words), "{error}");
         }
+        let said = missing(&nodes[..1], 1, true);
+        assert!(said.contains("no memory of node 1 is online"), "{said}");
+        nodes[2].tier = Some(4);
+        assert_eq!(choose(&nodes, 9_999), Ok((&nodes[0], &nodes[2])));
+    }
+
+    #[test]
+    fn a_budget_has_room_on_the_fast_node() {
+        let fast = node(0, 4, &[]);
+        assert_eq!(require_room(&fast, fast.memory), Ok(()));
+        let error = require_room(&fast, Bytes(fast.memory.0 + 1)).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("larger than the 1.00 GiB of node 0"),
+            "{error}"
+        );
     }
 }

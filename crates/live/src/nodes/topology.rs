@@ -44,6 +44,11 @@ pub fn read() -> Vec<Node> {
     read_in(Path::new(NODES), Path::new(TIERS))
 }
 
+/// Whether the kernel knows a node of this number, with memory or without.
+pub(super) fn is_there(id: u32) -> bool {
+    Path::new(NODES).join(format!("node{id}")).exists()
+}
+
 /// Whether the kernel takes `slow` for memory of a lower tier than `fast`.
 pub fn is_lower_tier(fast: u32, slow: u32) -> bool {
     let nodes = read();

@@ -155,6 +155,7 @@ where
         }
     }
 
+    /// Each word is read from both, and one is taken, as [`Mfwr::encode`] writes them.
     fn read(&self, place: &Place, page: &mut Contents) {
         if place.form != Form::Coded {
             *page = place.bytes;
@@ -163,17 +164,29 @@ where
         let bits = self.bits();
         let (map, mut next) = self.header();
         let bytes = &place.bytes;
+        let word_at = |at: usize| -> [u8; BYTES] {
+            // A map that is not one of ours counts past the end.
+            let at = at.min(size_of::<Contents>() - BYTES);
+            std::array::from_fn(|byte| bytes[at + byte])
+        };
+        // The number 0 is that of a packed word.
+        let frequent: [[u8; BYTES]; 4] = std::array::from_fn(|number| match number {
+            0 => [0; BYTES],
+            number => word_at((number - 1) * BYTES),
+        });
         let (words, _) = page.as_chunks_mut::<BYTES>();
-        for (at, word) in words.iter_mut().enumerate() {
-            let number = bytes[map + at * bits / 8] >> (at * bits % 8) & ((1 << bits) - 1);
-            let from = match usize::from(number) {
-                0 => {
-                    next += BYTES;
-                    next - BYTES
-                }
-                number => (number - 1) * BYTES,
-            };
-            word.copy_from_slice(&bytes[from..from + BYTES]);
+        let (groups, _) = words.as_chunks_mut::<8>();
+        for (at, words) in groups.iter_mut().enumerate() {
+            let at = map + at * bits;
+            let mut numbers = u16::from_le_bytes([bytes[at], bytes[at + bits - 1]]);
+            for word in words {
+                let number = usize::from(numbers) & ((1 << bits) - 1);
+                numbers >>= bits;
+                let packed = <[u8; BYTES] as Word>::mask(number == 0);
+                let (one, other) = (word_at(next).number(), frequent[number].number());
+                *word = Word::of(one & packed | other & !packed);
+                next += BYTES * usize::from(number == 0);
+            }
         }
     }
 }

@@ -93,14 +93,13 @@ impl Pager {
                     extent.pages().for_each(|(_, page)| self.drop_page(page));
                 }
             }
-            Event::Unmap { start, end } => self.unmapped(start, end),
+            Event::Unmap { start, end } => self.unmapped.push((start, end)),
             Event::Remap { from, to, bytes } => self.moved(from, to, bytes),
         }
     }
 
     /// Memory was unmapped, unless the range was mapped and adopted again before the event came.
-    fn unmapped(&mut self, start: u64, end: u64) {
-        let (start, end) = (Page::of(start), Page::of(end));
+    pub(super) fn unmapped(&mut self, start: Page, end: Page) {
         for extent in self.ranges.within(start, end) {
             let bytes = extent.pages * PAGE_BYTES;
             // Only registered memory can be protected; that it is does no harm.

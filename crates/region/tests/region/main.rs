@@ -193,7 +193,8 @@ fn passes_that_write_are_foreseen() {
         }
     }
     let written = extension.figures();
-    assert!(written.first_writes < 3 * 4000 / 4, "{written:?}");
+    // Each of three passes would have 4,000. How many there are depends on how soon a busy machine foresees them.
+    assert!(written.first_writes < 3 * 4000 / 2, "{written:?}");
     for _ in 0..2 {
         let before = extension.figures();
         for (at, page) in pages.iter().enumerate() {

@@ -113,13 +113,13 @@ impl Adopted {
     }
 }
 
-/// Two threads with mappings that come, go, move and are dropped, with the same few addresses.
+/// Four threads with mappings that come, go, move and are dropped, with the same few addresses.
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn mappings_that_change() {
     let extension = Extension::start(settings(64, "pcm")).unwrap();
     std::thread::scope(|scope| {
-        for thread in 0..2 {
+        for thread in 0..4 {
             let extension = &extension;
             scope.spawn(move || change_mappings(extension, thread));
         }
@@ -146,8 +146,8 @@ fn change_mappings(extension: &Extension, thread: u64) {
                 mapping.unmap(extension, step % 2 == 0);
             }
             4..8 => mappings[at].drop_contents(page, number.min(pages - page)),
-            8..10 if pages < 300 => mappings[at].relocate(extension, number % 20),
-            10..55 => mappings[at].check(page),
+            8..14 if pages < 300 => mappings[at].relocate(extension, number % 20),
+            14..55 => mappings[at].check(page),
             _ => mappings[at].write(page, random.next_u64()),
         }
     }

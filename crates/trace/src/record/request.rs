@@ -38,6 +38,8 @@ pub struct Request {
     pub settings: RecordSettings,
     /// The least size of objects whose allocation is recorded; none: no allocations are.
     pub allocations: Option<u64>,
+    /// Another library to load into the program, with a variable of its environment that says what it is to do.
+    pub library: Option<(PathBuf, (&'static str, String))>,
     /// The number of rows after which the recording and the program are ended.
     pub limit: Option<u64>,
     /// The user whom the program runs as; none: the user of this process.
@@ -55,6 +57,7 @@ impl Request {
             arguments: words.to_vec(),
             settings: RecordSettings::default(),
             allocations: None,
+            library: None,
             limit: None,
             user,
         })

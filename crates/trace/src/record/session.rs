@@ -1,7 +1,7 @@
 //! The session in which a program is recorded: from its start to its end.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -49,14 +49,19 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// The variable that tells the library in the program of which objects to tell.
 const LEAST_OBJECT: &str = "TERRACE_ALLOCATIONS_LEAST";
 
-/// Returns the libraries to load: the one that tells of allocations, and those that were to be loaded before.
-fn preloaded(before: Option<OsString>) -> Result<OsString> {
-    let mut libraries = ALLOCATIONS.find()?.into_os_string();
-    if let Some(others) = before {
-        libraries.push(":");
-        libraries.push(others);
+/// Returns the libraries to load: the one that tells of allocations, that of the request, and those that were to be
+/// loaded before.
+fn preloaded(request: &Request, before: Option<OsString>) -> Result<Option<OsString>> {
+    let mut libraries = Vec::new();
+    if request.allocations.is_some() {
+        libraries.push(ALLOCATIONS.find()?.into_os_string());
     }
-    Ok(libraries)
+    libraries.extend(request.library.iter().map(|(file, _)| file.clone().into()));
+    if libraries.is_empty() {
+        return Ok(None);
+    }
+    libraries.extend(before);
+    Ok(Some(libraries.join(OsStr::new(":"))))
 }
 
 /// A program that is being recorded.
@@ -114,10 +119,7 @@ impl Session {
             plugin: Emulator::plugin(&tools.plugin, &path.unwrap_or_default()),
         };
         let arguments = emulator.arguments(&program);
-        let preloaded = match request.allocations {
-            Some(_) => Some(preloaded(std::env::var_os(PRELOAD))?),
-            None => None,
-        };
+        let preloaded = preloaded(request, std::env::var_os(PRELOAD))?;
         let watcher = Watcher::of(&pool)?;
         let started = Instant::now();
         let mut command = Command::new(&emulator.file);
@@ -129,11 +131,14 @@ impl Session {
                 with_mappings_from(least, std::env::var_os(TUNABLES)),
             );
         }
-        if let (Some(least), Some(libraries)) = (request.allocations, preloaded) {
-            // The emulator hands its environment on; in itself the library does nothing.
-            command.env(PRELOAD, libraries);
-            command.env(LEAST_OBJECT, least.to_string());
-        }
+        // The emulator hands its environment on; in itself the libraries do nothing that is recorded.
+        command.envs(preloaded.map(|libraries| (PRELOAD, libraries)));
+        command.envs(
+            request
+                .allocations
+                .map(|least| (LEAST_OBJECT, least.to_string())),
+        );
+        command.envs(request.library.iter().map(|(_, variable)| variable.clone()));
         command.stdin(input);
         let parent = std::process::id();
         // SAFETY: between fork and exec the closure only makes system calls, with what was made
