@@ -30,25 +30,23 @@ pub struct Distances {
 
 const UNTOUCHED: u32 = u32::MAX;
 /// Visits whose marks are fetched together.
-const AHEAD: usize = 16;
+const AHEAD: usize = 64;
 
 impl Distances {
     /// Notes a touch of a page. Returns its distance, the number of other pages touched since its last touch;
     /// `None` for the first. Pages are numbered from 0, nearly without gaps. Holes count as pages: a memory
     /// of n pages hits the touches whose distance is below n all the same.
+    #[inline]
     pub fn touch(&mut self, page: u32) -> Option<u32> {
         if page as usize >= self.marks.len() {
-            self.marks.resize(page as usize + 1, UNTOUCHED);
+            self.grow(page);
         }
         if self.timeline.is_full() {
             self.redraw();
         }
         let mark = std::mem::replace(&mut self.marks[page as usize], self.timeline.now());
         let distance = if mark == UNTOUCHED {
-            match self.holes.pop() {
-                Some(hole) => self.timeline.erase(hole),
-                None => self.standing += 1,
-            }
+            self.enter();
             None
         } else {
             // The page's own mark is among those up to it.
@@ -58,6 +56,15 @@ impl Distances {
         };
         self.timeline.mark(page);
         distance
+    }
+
+    /// Makes room for a page without a mark: the highest hole, or at the end.
+    #[cold]
+    fn enter(&mut self) {
+        match self.holes.pop() {
+            Some(hole) => self.timeline.erase(hole),
+            None => self.standing += 1,
+        }
     }
 
     /// Takes a page out of the stack, which has a hole there then. Its next touch is a first one.
@@ -76,14 +83,21 @@ impl Distances {
     /// enough for the highest hole, take the page in there: the hole is then where the page was.
     #[inline]
     fn leave(&mut self, mark: u32) {
-        let above = self.holes.peek_mut().filter(|hole| **hole > mark);
-        let Some(mut hole) = above else {
+        if self.holes.peek().is_none_or(|hole| *hole < mark) {
             self.timeline.erase(mark);
+            return;
+        }
+        let Some(mut hole) = self.holes.peek_mut() else {
             return;
         };
         self.timeline.erase(*hole);
         self.timeline.owners[mark as usize] = UNTOUCHED;
         *hole = mark;
+    }
+
+    #[cold]
+    fn grow(&mut self, page: u32) {
+        self.marks.resize(page as usize + 1, UNTOUCHED);
     }
 
     #[cold]
@@ -95,6 +109,7 @@ impl Distances {
 
     /// Notes touches of all these pages, and appends what [`Distances::touch`] returns.
     pub fn touch_all(&mut self, pages: &[u32], answers: &mut Vec<Option<u32>>) {
+        answers.reserve(pages.len());
         for pages in pages.chunks(AHEAD) {
             // The processor waits once for all of their marks, and not for each.
             let marks = pages.iter().map(|page| self.marks.get(*page as usize));
@@ -222,16 +237,23 @@ pub struct Reuse {
 
 impl Reuse {
     /// Notes a touch of a distance that [`Distances::touch`] returned.
+    #[inline]
     pub fn add(&mut self, distance: Option<u32>) {
         let Some(distance) = distance else {
             self.cold += 1;
             return;
         };
         let distance = distance as usize;
-        if distance >= self.distances.len() {
-            self.distances.resize(distance + 1, 0);
+        match self.distances.get_mut(distance) {
+            Some(touches) => *touches += 1,
+            None => self.add_longest(distance),
         }
-        self.distances[distance] += 1;
+    }
+
+    #[cold]
+    fn add_longest(&mut self, distance: usize) {
+        self.distances.resize(distance + 1, 0);
+        self.distances[distance] = 1;
     }
 
     /// Notes touches of the page that was touched before.

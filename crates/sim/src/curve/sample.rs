@@ -16,6 +16,9 @@ impl Sampling {
     /// Returns the sample in which a page is, and its number there; `None` if it is in no sample.
     #[inline]
     pub(super) fn of(self, page: PageId) -> Option<(usize, u32)> {
+        if self.every == 1 && self.samples == 1 {
+            return Some((0, page.0));
+        }
         let stratum = page.0 / self.every;
         if self.every > 1 && page.0 % self.every != self.drawn(stratum) {
             return None;

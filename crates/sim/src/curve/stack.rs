@@ -3,7 +3,7 @@
 use terrace_trace::reuse::{Distances, Reuse};
 
 /// Touches that are looked up together.
-const BATCH: usize = 4096;
+const BATCH: usize = 16384;
 
 /// The LRU stack of a sample, and the distances in it.
 #[derive(Default)]
@@ -16,6 +16,8 @@ pub(super) struct Stack {
     last: Option<u32>,
     again: u64,
     answers: Vec<Option<u32>>,
+    /// Distances of the touches before, which are not counted yet.
+    counted: Vec<Option<u32>>,
 }
 
 impl Stack {
@@ -40,17 +42,36 @@ impl Stack {
         self.distances.discard(page);
     }
 
+    /// Looks up the touches, while another thread counts the distances of those before them.
     fn follow(&mut self) {
-        self.distances.touch_all(&self.touched, &mut self.answers);
-        self.touched.clear();
-        for distance in self.answers.drain(..) {
-            self.reuse.add(distance);
+        let Self {
+            distances,
+            reuse,
+            touched,
+            answers,
+            counted,
+            ..
+        } = self;
+        let mut look_up = || distances.touch_all(touched, answers);
+        let mut count = || counted.drain(..).for_each(|distance| reuse.add(distance));
+        match touched.len() {
+            BATCH => {
+                rayon::join(look_up, count);
+            }
+            _ => {
+                look_up();
+                count();
+            }
         }
+        self.touched.clear();
+        std::mem::swap(&mut self.answers, &mut self.counted);
         self.reuse.add_zeros(std::mem::take(&mut self.again));
     }
 
     /// Returns the misses at each size from 0 on, up to that at which only first touches miss.
     pub(super) fn misses(mut self) -> Vec<u64> {
+        // The touches, and then their distances.
+        self.follow();
         self.follow();
         let mut misses = self.reuse.touches();
         let distances = self.reuse.distances.iter();

@@ -57,11 +57,13 @@ impl Bus {
     /// Transfers a line as soon after `earliest` as the others leave room, and returns the end.
     pub fn transfer(&mut self, earliest: u64, write: bool) -> u64 {
         let mut begin = earliest.max(self.floor);
-        let mut place = self.slots.len();
-        // Those before are too far back to matter.
+        // Those before are too far back to matter. Most transfers come after nearly all others.
         let longest = self.turns[0].max(self.turns[1]);
-        let near = (self.slots).partition_point(|slot| slot.end + longest <= begin);
-        for (index, slot) in self.slots.iter().enumerate().skip(near) {
+        let far = |slot: &Slot| slot.end + longest <= begin;
+        let near = self.slots.iter().rposition(far).map_or(0, |far| far + 1);
+        let mut place = self.slots.len();
+        for index in near..place {
+            let slot = self.slots[index];
             if begin + self.transfer + self.turn(write, slot.write) <= slot.begin {
                 place = index;
                 break;

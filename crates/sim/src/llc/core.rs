@@ -12,8 +12,6 @@
 //!
 //! The figures are assumed, for a small core as in Fedorov 2016, 2.4.1 (dual issue, out of order).
 
-use std::collections::VecDeque;
-
 /// Picoseconds of a cycle: 2 GHz.
 pub const CYCLE: u64 = 500;
 /// Instructions a cycle.
@@ -43,7 +41,7 @@ pub struct Core {
     now: u64,
     instruction: u64,
     /// Loads and stores in flight, the oldest first.
-    waits: VecDeque<Wait>,
+    waits: Vec<Wait>,
     /// Those of them that are beyond the private levels.
     outstanding: usize,
 }
@@ -64,7 +62,10 @@ impl Core {
         for index in 0..self.waits.len() {
             let wait = self.waits[index];
             let due = wait.instruction + WINDOW;
-            if wait.load && due <= instruction {
+            if due > instruction {
+                break;
+            }
+            if wait.load {
                 self.step(due);
                 self.now = self.now.max(wait.done);
             }
@@ -82,9 +83,12 @@ impl Core {
 
     /// Removes completed loads and stores.
     fn forget(&mut self) {
-        let now = self.now;
-        self.waits.retain(|wait| wait.done > now);
-        self.outstanding = self.waits.iter().filter(|wait| !wait.near).count();
+        let (now, outstanding) = (self.now, &mut self.outstanding);
+        self.waits.retain(|wait| {
+            let stays = wait.done > now;
+            *outstanding -= usize::from(!stays && !wait.near);
+            stays
+        });
     }
 
     /// Waits until one more may be in flight.
@@ -105,19 +109,22 @@ impl Core {
     /// Returns the time from which an access can begin whose address comes from a load `after` instructions before;
     /// 0 is none.
     pub fn begin(&self, after: u8) -> u64 {
+        if after == 0 {
+            return self.now;
+        }
         let from = self.instruction.saturating_sub(after.into());
         let loads = self
             .waits
             .iter()
             .filter(|wait| wait.load && wait.instruction == from);
-        let done = loads.filter(|_| after > 0).map(|wait| wait.done).max();
+        let done = loads.map(|wait| wait.done).max();
         self.now.max(done.unwrap_or(0))
     }
 
     /// Adds a load or store in flight beyond the private levels; there must be room.
     pub fn start(&mut self, done: u64, load: bool) {
         self.outstanding += 1;
-        self.waits.push_back(Wait {
+        self.waits.push(Wait {
             instruction: self.instruction,
             done,
             load,
@@ -129,7 +136,7 @@ impl Core {
     pub fn load_near(&mut self, instruction: u64, after: u8) {
         self.advance(instruction);
         let done = self.begin(after) + NEAR * CYCLE;
-        self.waits.push_back(Wait {
+        self.waits.push(Wait {
             instruction: self.instruction,
             done,
             load: true,

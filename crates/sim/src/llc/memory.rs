@@ -355,8 +355,7 @@ impl Memory {
         while let Some(later) = self.crowded_until(start, time) {
             start = later;
         }
-        let place = self.opened.partition_point(|opened| *opened <= start);
-        self.opened.insert(place, start);
+        self.opened.insert(self.opened_before(start), start);
         if self.opened.len() > KNOWN_ROWS
             && let Some(forgotten) = self.opened.pop_front()
         {
@@ -367,17 +366,21 @@ impl Memory {
 
     /// Returns the next time to look at if a row that is opened at `start` is one of five within `time`.
     fn crowded_until(&self, start: u64, time: u64) -> Option<u64> {
-        let place = self.opened.partition_point(|opened| *opened <= start);
-        let first_of_five = |before: usize| match before {
-            0 => Some(start),
-            before => place.checked_sub(before).map(|first| self.opened[first]),
-        };
-        let last_of_five = |before: usize| match before {
-            ROWS => Some(start),
-            before => self.opened.get(place + ROWS - 1 - before).copied(),
-        };
-        (0..=ROWS).find_map(|before| {
-            let (first, last) = (first_of_five(before)?, last_of_five(before)?);
+        let place = self.opened_before(start);
+        let after = self.opened.len() - place;
+        // How many of the five were opened before this one.
+        let mut befores = ROWS.saturating_sub(after)..=ROWS.min(place);
+        befores.find_map(|before| {
+            let first = if before == 0 {
+                start
+            } else {
+                self.opened[place - before]
+            };
+            let last = if before == ROWS {
+                start
+            } else {
+                self.opened[place + ROWS - 1 - before]
+            };
             let next = if before == 0 {
                 self.opened[place]
             } else {
@@ -385,6 +388,12 @@ impl Memory {
             };
             (last - first < time).then_some(next)
         })
+    }
+
+    /// Returns how many of the known rows were opened up to a time, nearly all in most cases.
+    fn opened_before(&self, time: u64) -> usize {
+        let last = self.opened.iter().rposition(|opened| *opened <= time);
+        last.map_or(0, |last| last + 1)
     }
 
     /// Notes that a line of the open row of a bank is written.

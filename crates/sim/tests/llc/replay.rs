@@ -17,6 +17,8 @@ pub struct Replay {
     pub accesses: Vec<Access>,
     /// What orders threads, by the row in the whole trace.
     pub orders: Vec<Order>,
+    /// How many instructions before each access the load was from which its address comes; empty where nothing says.
+    pub depends: Vec<u8>,
     pub block: usize,
     next: usize,
 }
@@ -32,6 +34,7 @@ impl Replay {
             meta,
             accesses,
             orders: Vec::new(),
+            depends: Vec::new(),
             block,
             next: 0,
         }
@@ -55,6 +58,8 @@ impl Source for Replay {
         self.accesses[self.next..end]
             .iter()
             .for_each(|access| block.push(*access));
+        let depends = self.depends.iter().take(end).skip(self.next);
+        block.depends.extend(depends);
         let rows = self.next as u64..end as u64;
         let own = self.orders.iter().filter(|order| rows.contains(&order.row));
         block.orders.extend(own.map(|order| Order {

@@ -83,6 +83,60 @@ fn a_chase_through_the_second_level_takes_its_time() {
     assert!(apart < 0.4 * nanos(&pass), "{apart}");
 }
 
+/// Loads that miss, each followed by one that the first level serves, from whose result the address of the next miss
+/// comes. `hit` returns the address of the second load by that of the first, and how many instructions before it the
+/// load was from which that address comes.
+fn chain_through_hits(links: u64, hit: impl Fn(u64) -> (u64, u8)) -> Replay {
+    let load = |instruction, address| Access {
+        instruction,
+        address,
+        ip: 0x400,
+        size: 8,
+        ..Access::default()
+    };
+    let link = |index: u64| {
+        // Each in a row of its own.
+        let address = (1 << 30) + index * 3 * 8192;
+        [
+            load(4 * index, address),
+            load(4 * index + 2, hit(address).0),
+        ]
+    };
+    let accesses: Vec<Access> = (0..links).flat_map(link).collect();
+    let depends = accesses
+        .chunks(2)
+        .flat_map(|pair| [2, hit(pair[0].address).1]);
+    let depends = depends.collect();
+    let mut replay = Replay::new(accesses, 999);
+    replay.depends = depends;
+    replay
+}
+
+#[test]
+fn a_hit_in_the_first_level_is_as_late_as_its_address_and_its_line() {
+    let links = 20_000;
+    let machine = machine("pcm-row");
+    let latency = 28.0 + (LOOKUP * CYCLE) as f64 / 1000.0;
+    let time = |replay: &Replay| {
+        let pass = simulate(&machine, &[replay], 1).pass;
+        assert!(pass.outcomes[0].counts.misses() <= links + 4);
+        nanos(&pass) / links as f64
+    };
+    // The miss tells where in a table that is near to look; the missed line has the next address beside.
+    let table = chain_through_hits(links, |address| (address / 8192 % 4 * 64, 2));
+    let beside = chain_through_hits(links, |address| (address + 8, 0));
+    for (name, mut replay) in [("table", table), ("beside", beside)] {
+        let each = time(&replay);
+        assert!(
+            (each / latency - 1.0).abs() < 0.02,
+            "{name}: {each} ns, not {latency}"
+        );
+        replay.depends.clear();
+        let apart = time(&replay);
+        assert!(apart < 0.6 * each, "{name}: {apart} ns without dependences");
+    }
+}
+
 /// Loads of `lines` in turn, `step` instructions apart.
 fn loads(count: u64, lines: u64, step: u64) -> Replay {
     let load = |index| Access {
@@ -149,7 +203,7 @@ fn in_chunks(rows: &[Access], chunk: usize) -> Vec<Access> {
 
 /// Two slices fit the last level of 1 MiB, so that who runs beside whom matters; the slow model takes the same rows
 /// merged by their instructions. Time is off by more than misses: rows that are merged take turns access by access, and
-/// close the rows of memory that others have opened.
+/// close the rows of memory that others have opened, while a turn of some accesses finds its own open.
 #[test]
 fn threads_over_slices_of_their_own_run_beside_each_other() {
     let shapes = [Some((64, 8)), Some((512, 8))];
