@@ -82,3 +82,38 @@ impl Stack {
         std::iter::once(self.reuse.touches()).chain(rest).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::SplitMix64;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+    use super::*;
+
+    /// LRU as a list of pages, the one that was touched last first.
+    fn slow(touches: &[u32], pages: usize) -> Vec<u64> {
+        let mut misses = vec![0; pages + 1];
+        let mut stack: Vec<u32> = Vec::new();
+        for page in touches {
+            let place = stack.iter().position(|other| other == page);
+            place.map(|place| stack.remove(place));
+            stack.insert(0, *page);
+            let missed = 0..=place.unwrap_or(pages);
+            misses[missed].iter_mut().for_each(|misses| *misses += 1);
+        }
+        misses
+    }
+
+    #[test]
+    fn what_is_looked_up_together_is_counted_once() {
+        const PAGES: usize = 100;
+        for touches in [BATCH - 1, BATCH, BATCH + 1, 3 * BATCH, 3 * BATCH + 7] {
+            let mut random = SplitMix64::seed_from_u64(touches as u64);
+            let touch = |_| (random.next_u64() % PAGES as u64) as u32;
+            let touches: Vec<u32> = (0..touches).map(touch).collect();
+            let mut stack = Stack::default();
+            touches.iter().for_each(|page| stack.touch(*page));
+            assert_eq!(stack.misses(), slow(&touches, PAGES));
+        }
+    }
+}
