@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// A mounted file system; unmounted when it is dropped.
 pub struct Mounted<'a>(&'a Path);
@@ -29,10 +30,24 @@ impl<'a> Mounted<'a> {
 
 impl Drop for Mounted<'_> {
     fn drop(&mut self) {
-        // A file that is still open keeps it busy. A test that has failed already leaves it to the namespace.
-        if !std::thread::panicking() {
-            run("umount", &[text(self.0)]);
+        // A test that has failed already leaves it to the namespace.
+        if std::thread::panicking() {
+            return;
         }
+        // A file that is still open keeps it busy. The kernel closes those of a killed program's io_uring some time after
+        // its end.
+        let begun = Instant::now();
+        while begun.elapsed() < crate::SOON {
+            if Command::new("umount")
+                .arg(self.0)
+                .output()
+                .is_ok_and(|umount| umount.status.success())
+            {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        run("umount", &[text(self.0)]);
     }
 }
 
