@@ -267,6 +267,10 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def percent(share):
+    return f"{100 * share:.1f} %"
+
+
 def table(heads, rows):
     """Returns a table in Markdown."""
     lines = [heads, ["---"] * len(heads), *rows]

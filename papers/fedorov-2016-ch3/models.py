@@ -16,7 +16,7 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
 import experiments  # noqa: E402
-from common import mean, table  # noqa: E402
+from common import mean, percent, table  # noqa: E402
 
 RESULTS = FOLDER / "models.json"
 EACH = 4
@@ -48,10 +48,6 @@ def lengths_table(mixes):
     rows = [[turn, *(percent(1 - mixes[mix][build]["turns"][turn][key]) for mix, key, build in columns)]
             for turn in next(iter(mixes.values()))["now"]["turns"]]
     return table(["turns", *(f"mix {mix}, {heads[key]}: {BUILDS[build]}" for mix, key, build in columns)], rows)
-
-
-def percent(share):
-    return f"{100 * share:.1f} %"
 
 
 def main():

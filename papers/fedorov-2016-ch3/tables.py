@@ -5,12 +5,8 @@ import json
 import experiments
 import live
 import models
-from common import geometric_mean, mean, table
+from common import geometric_mean, mean, percent, table
 from experiments import LONG
-
-
-def percent(share):
-    return f"{100 * share:.1f} %"
 
 
 def gained(slowdown):

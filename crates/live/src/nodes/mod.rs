@@ -189,8 +189,10 @@ fn missing(nodes: &[Node], id: u32, is_offline: bool) -> String {
     }
 }
 
+/// Requires that the fast node can hold the budget.
+///
 /// # Errors
-/// A usage error if a node can never hold this much.
+/// A usage error if it never can.
 fn require_room(fast: &Node, dram: Bytes) -> Result<()> {
     match dram > fast.memory {
         true => Err(Error::usage(format!(
