@@ -206,7 +206,8 @@ fn note(batch: &Batch, future: &mut Future) {
             future.touches.resize_with(thread + 1, Vec::new);
         }
         let touches = &batch.references[begin..run.end];
-        future.touches[thread].extend(touches.iter().map(|touch| touch.page()));
+        let touches = touches.iter().filter(|touch| !touch.is_write_back());
+        future.touches[thread].extend(touches.map(|touch| touch.page()));
         begin = run.end;
     }
 }

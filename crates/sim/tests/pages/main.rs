@@ -11,4 +11,5 @@ mod naive;
 mod oracle;
 mod threads;
 mod twin;
+mod write_backs;
 mod writes;

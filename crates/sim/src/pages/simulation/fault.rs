@@ -17,6 +17,10 @@ impl Simulation {
     /// Lets a thread touch a page. Returns whether the thread may have left the running state.
     #[inline]
     pub(super) fn touch(&mut self, index: usize, touch: Reference, pages: &PageTable) -> bool {
+        if touch.is_write_back() {
+            self.write_back(index, touch.page());
+            return false;
+        }
         let (page, write) = (touch.page(), touch.write());
         self.count_access(index, write);
         let flags = self.store.flags(page);
@@ -37,12 +41,18 @@ impl Simulation {
         true
     }
 
-    /// Counts a touch, the first one after the warm-up of which ends it.
+    /// Ends the warm-up, if a touch or a line that is written back is the first after it.
     #[inline]
-    pub(super) fn count_access(&mut self, index: usize, write: bool) {
-        if self.counts.accesses == self.settings.warmup {
+    pub(super) fn warm(&mut self, index: usize) {
+        if self.counts.accesses + self.counts.line_writebacks == self.settings.warmup {
             self.end_warmup(index);
         }
+    }
+
+    /// Counts a touch.
+    #[inline]
+    pub(super) fn count_access(&mut self, index: usize, write: bool) {
+        self.warm(index);
         self.counts.accesses += 1;
         self.counts.writes += u64::from(write);
     }
@@ -65,6 +75,7 @@ impl Simulation {
         evicted: Option<PageId>,
         pages: &PageTable,
     ) {
+        self.store.clear(page, Flags::SAVED);
         self.threads[index].faulted = self.threads[index].now();
         self.spend(index, Part::Trap, Way::Far);
         self.leave_prefetch_cache(page, flags);
@@ -114,6 +125,7 @@ impl Simulation {
             true if flags.any(Flags::ZERO) => Way::New,
             true => Way::Far,
         };
+        self.store.clear(page, Flags::SAVED);
         self.threads[index].faulted = self.threads[index].now();
         self.buffer.rescue(page, &mut self.store);
         if let Some(staging) = &mut self.staging {
