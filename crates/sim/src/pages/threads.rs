@@ -121,6 +121,8 @@ pub(super) struct Thread {
     pace: (u64, u64),
     /// Number of touches made or pending.
     pub(super) made: u64,
+    /// Pages that it waits for and maps beside that of its fault, if it has one.
+    pub(super) to_map: u64,
     /// Moment of the last fault.
     pub(super) faulted: Nanos,
     /// Next touch, if the clock has reached it.

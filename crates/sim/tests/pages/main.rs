@@ -7,6 +7,7 @@ mod examples;
 mod initial;
 mod laws;
 mod machine;
+mod mapped;
 mod naive;
 mod oracle;
 mod threads;

@@ -327,7 +327,7 @@ impl Simulation {
                 self.arrive(index, Way::Far);
             } else if thread.state == State::Joining && self.fetching == 0 {
                 self.times.prefetch += thread.lose_until(at);
-                thread.state = State::Running;
+                self.go_on(index);
             }
         }
     }
