@@ -10,7 +10,7 @@ use terrace_sim::pages::{Dram, Foresight, Inclusion, Initial, Outcome, PageMachi
 use terrace_sim::workload::Workload;
 use terrace_trace::Access;
 
-use crate::machine::{requests, settings, simulate_traces, touches};
+use crate::machine::{predictor, requests, settings, simulate_traces, touches};
 
 /// Rows of one thread, 10 instructions apart.
 fn rows(all: &[(u64, Kind)]) -> Vec<Access> {
@@ -92,6 +92,33 @@ fn the_warm_up_counts_rows() {
     )
     .counts;
     assert_eq!((counts.accesses, counts.line_writebacks), (1, 1));
+}
+
+/// A page that came ahead and leaves clean is written late, though it left written before.
+#[test]
+fn what_was_written_in_an_earlier_stay_does_not_count_for_a_page_that_came_ahead() {
+    let all = [
+        (0, LOAD),
+        (1, LOAD),
+        (2, LOAD),
+        (0, LOAD),
+        (1, LOAD),
+        (2, LOAD),
+        (3, LOAD),
+        (1, BACK),
+    ];
+    let mut rows = rows(&all);
+    (1..)
+        .zip(&mut rows)
+        .for_each(|(step, row)| row.instruction = 10_000 * step);
+    let mut machine = machine(2);
+    machine.prefetch = predictor("spatial:degree=1");
+    let counts = |rows: &[Access]| {
+        let outcome = simulate_traces(machine.clone(), vec![requests(rows, 3)]);
+        assert_eq!(outcome.story.used, 1, "page 1 comes with page 0");
+        outcome.counts.writebacks
+    };
+    assert_eq!(counts(&rows), counts(&rows[..7]) + 1);
 }
 
 /// What the twin finds.
@@ -204,6 +231,27 @@ proptest! {
             writebacks: outcome.counts.writebacks,
         };
         prop_assert_eq!(found, twin(&all, dram, inclusion, initial));
+    }
+
+    /// A predictor that knows the future knows the touches alone: lines of a page that nothing touches change nothing.
+    #[test]
+    fn the_oracle_sees_touches(
+        pages in prop::collection::vec((0u64..60, 0usize..3), 50..300),
+    ) {
+        let with: Vec<_> = (1..).zip(&pages).flat_map(|(step, &(page, lines))| {
+            let at = |page, kind| Access { instruction: 200 * step, ..rows(&[(page, kind)])[0] };
+            std::iter::once(at(page, LOAD)).chain(std::iter::repeat_n(at(99, BACK), lines))
+        }).collect();
+        let without: Vec<_> = with.iter().filter(|row| !row.write).copied().collect();
+        let found = |rows: &[Access]| {
+            let mut machine = machine(20);
+            machine.prefetch = predictor("oracle");
+            let workload = || Workload::new(vec![requests(rows, 7)], None).unwrap();
+            let survey = Survey::of(workload(), Foresight::Threads, |_| {}).unwrap();
+            let outcome = run(workload(), vec![machine], survey.future.as_ref(), |_| {}).unwrap().remove(0);
+            (outcome.time(), outcome.counts.misses(), outcome.story)
+        };
+        prop_assert_eq!(found(&with), found(&without));
     }
 
     /// Misses are those of the trace without the lines that are written back, whatever policy decides and wherever pages
