@@ -81,6 +81,16 @@ fn a_page_in_dram_is_dirty_and_one_that_is_not_known_is_not() {
     assert_eq!(found(zero, &all, 6).counts.writebacks, 1);
 }
 
+/// A staged page that is to be written when its room is needed is not written before.
+#[test]
+fn a_page_that_is_still_to_be_written_is_not_written_twice() {
+    let mut machine = machine(1 + 8);
+    machine.staging = 8;
+    let all = [(0, STORE), (1, LOAD), (0, BACK), (0, LOAD)];
+    let counts = found(machine, &all, 4).counts;
+    assert_eq!((counts.rescues, counts.writebacks), (1, 0));
+}
+
 #[test]
 fn the_warm_up_counts_rows() {
     let mut machine = machine(4);
