@@ -211,11 +211,20 @@ impl Simulation {
         if let Some(evicted) = evicted {
             self.spend(index, Part::Unmap, way);
             self.shoot_down(index);
-            match self.evict(evicted, pages) {
-                Departure::Clean => {}
-                Departure::New => self.spend(index, Part::WriteOut, way),
-                Departure::Again => self.spend(index, Part::WriteAgain, way),
+            let departure = self.evict(evicted, pages);
+            self.hand_over(index, departure, way);
+            for begun in self.write_back(self.threads[index].now()) {
+                self.hand_over(index, begun, way);
             }
+        }
+    }
+
+    /// Charges a thread with handing a page to the device.
+    fn hand_over(&mut self, index: usize, page: Departure, way: Way) {
+        match page {
+            Departure::Clean => {}
+            Departure::New => self.spend(index, Part::WriteOut, way),
+            Departure::Again => self.spend(index, Part::WriteAgain, way),
         }
     }
 
