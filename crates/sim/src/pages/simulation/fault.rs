@@ -79,7 +79,9 @@ impl Simulation {
         self.leave_prefetch_cache(page, flags);
         let is_coming = flags.any(Flags::FLIGHT);
         if self.settings.mapped == Mapped::AtArrival && !is_coming {
-            self.make_room(index, evicted, pages);
+            if let Some(evicted) = evicted {
+                self.evict_in_background(evicted, self.threads[index].now(), pages);
+            }
         } else {
             self.fault_on_fetched(index, page, is_coming, evicted, pages);
         }
@@ -107,15 +109,6 @@ impl Simulation {
         self.will_map(index, before);
         if self.threads[index].to_map > 0 && self.threads[index].state == State::Running {
             self.threads[index].state = State::Joining;
-        }
-    }
-
-    /// Evicts a page for one that is mapped, which delays no thread.
-    fn make_room(&mut self, index: usize, evicted: Option<PageId>, pages: &PageTable) {
-        if let Some(evicted) = evicted {
-            self.counts.background_evictions += 1;
-            self.evict(evicted, pages);
-            self.flush(self.threads[index].now());
         }
     }
 
@@ -213,7 +206,7 @@ impl Simulation {
             self.shoot_down(index);
             let departure = self.evict(evicted, pages);
             self.hand_over(index, departure, way);
-            for begun in self.write_back(self.threads[index].now()) {
+            for begun in self.write_staying(self.threads[index].now()) {
                 self.hand_over(index, begun, way);
             }
         }

@@ -128,11 +128,16 @@ impl Simulation {
                 self.waste(dropped, pages);
             }
         } else if let Some(evicted) = self.replacement.prefetch(page) {
-            self.counts.background_evictions += 1;
-            self.evict(evicted, pages);
-            self.write_back(now);
-            self.flush(now);
+            self.evict_in_background(evicted, now, pages);
         }
+    }
+
+    /// Evicts a page, and has written what the policy wants written, which delays no thread.
+    pub(super) fn evict_in_background(&mut self, page: PageId, now: Nanos, pages: &PageTable) {
+        self.counts.background_evictions += 1;
+        self.evict(page, pages);
+        self.write_staying(now);
+        self.flush(now);
     }
 
     pub(super) fn read(&mut self, page: PageId, class: Class, now: Nanos) {
@@ -272,7 +277,7 @@ impl Simulation {
 
     /// Starts the writes of dirty pages that stay in DRAM, which the policy asks for; returns what they are. A page
     /// that is still being written is written when it leaves, and so are all if the tier holds no page of DRAM.
-    pub(super) fn write_back(&mut self, now: Nanos) -> Vec<Departure> {
+    pub(super) fn write_staying(&mut self, now: Nanos) -> Vec<Departure> {
         let mut begun = Vec::new();
         for page in self.replacement.writes() {
             let flags = self.store.flags(page);
