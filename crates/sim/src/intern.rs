@@ -99,16 +99,18 @@ impl PageTable {
                 numbers.push(PageId(self.numbers[place]));
             }
         }
-        if self.gone_count > 0 {
-            let touched = &numbers[numbers.len() - pages.len()..];
-            touched.iter().for_each(|page| self.come_back(*page));
-        }
         Ok(())
     }
 
-    fn come_back(&mut self, page: PageId) {
-        if let Some(gone) = self.gone.get_mut(page.index()) {
-            self.gone_count -= usize::from(std::mem::take(gone));
+    /// Notes that pages were touched: those that were given back are there again.
+    pub fn touch(&mut self, pages: impl Iterator<Item = PageId>) {
+        if self.gone_count == 0 {
+            return;
+        }
+        for page in pages {
+            if let Some(gone) = self.gone.get_mut(page.index()) {
+                self.gone_count -= usize::from(std::mem::take(gone));
+            }
         }
     }
 
@@ -244,6 +246,7 @@ mod tests {
                 if touches {
                     let pages: Vec<Page> = (page..page + count).step_by(3).map(Page).collect();
                     table.intern(space, &pages, &mut numbers).unwrap();
+                    table.touch(numbers.into_iter());
                     there.extend(pages.iter().map(|page| (space.0, page.0)));
                     most = most.max(there.len());
                 } else {

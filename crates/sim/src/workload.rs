@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
+use terrace_policy::llc::Kind;
 use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
 use terrace_trace::allocation::Allocations;
@@ -14,6 +15,8 @@ use terrace_trace::order::{Event, Order};
 use terrace_trace::{Block, Columns, Format, Source, ahead, open_in};
 
 use crate::intern::{MAX_SPACES, PageTable};
+use crate::llc::origin;
+use crate::llc::requests::Rows;
 use crate::place::objects::Objects;
 use crate::place::profile;
 
@@ -35,19 +38,28 @@ const BATCH_WORDS: usize = 1 << 20;
 /// | bits | what |
 /// |---|---|
 /// | 0-31 | the page's number |
-/// | 32-62 | instructions since the thread's previous touch |
+/// | 32-61 | instructions since the thread's previous touch |
+/// | 62 | whether it is no touch, but a line that a cache writes back |
 /// | 63 | whether the page is written |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference(u64);
 
-/// The most instructions between two touches, to which a longer pause is cut (a second of a processor).
-const MAX_INSTRUCTIONS: u64 = (1 << 31) - 1;
+/// The most instructions between two touches, to which a longer pause is cut (half a second of a processor).
+const MAX_INSTRUCTIONS: u64 = (1 << 30) - 1;
+/// Bit of a line that a cache writes back.
+const WRITE_BACK: u64 = 1 << 62;
 
 impl Reference {
     /// Makes a touch of page 0, `instructions` after the previous one.
     #[inline]
     pub fn new(instructions: u64, write: bool) -> Self {
         Self((instructions.min(MAX_INSTRUCTIONS) << 32) | (u64::from(write) << 63))
+    }
+
+    /// Makes a line of page 0 that a cache writes back, `instructions` after the thread's previous touch.
+    #[inline]
+    pub fn write_back(instructions: u64) -> Self {
+        Self(Self::new(instructions, false).0 | WRITE_BACK)
     }
 
     /// Returns the same touch of `page`.
@@ -73,13 +85,21 @@ impl Reference {
     pub fn write(self) -> bool {
         self.0 >> 63 != 0
     }
+
+    /// Whether it is no touch, but a line that a cache writes back.
+    #[inline]
+    pub fn is_write_back(self) -> bool {
+        self.0 & WRITE_BACK != 0
+    }
 }
 
 /// Touches of several threads, in the order of a trace.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The touches.
+    /// The touches, and the lines that caches write back between them.
     pub references: Vec<Reference>,
+    /// The number of those lines.
+    pub write_backs: usize,
     /// The runs of touches by one thread each.
     pub runs: Vec<Run>,
     /// What each touch changes in its page; empty if the trace is read without contents.
@@ -102,6 +122,11 @@ pub struct Target {
 }
 
 impl Batch {
+    /// Returns the number of touches.
+    pub fn touches(&self) -> usize {
+        self.references.len() - self.write_backs
+    }
+
     /// Returns what a touch is of.
     #[inline]
     pub fn target(&self, index: usize) -> Target {
@@ -140,6 +165,7 @@ struct Thread {
 /// One program: a trace and its threads.
 struct Program {
     source: Box<dyn Source>,
+    rows: Rows,
     /// Accesses left to read.
     left: u64,
     /// Threads by process and thread of the trace.
@@ -197,6 +223,7 @@ impl Workload {
             )));
         }
         let programs = sources.into_iter().map(|source| Program {
+            rows: origin::rows(source.meta()),
             source,
             left: limit.unwrap_or(u64::MAX),
             threads: FxHashMap::default(),
@@ -411,24 +438,30 @@ impl Workload {
         let first = batch.references.len();
         self.touched.clear();
         let has_changes = !self.block.changes.is_empty();
+        let rows = self.programs[owner].rows;
         let objects = &mut self.programs[owner].objects;
         for index in begin..end {
             let instructions = match self.block.instruction.get(index) {
                 Some(&now) => now.saturating_sub(std::mem::replace(&mut thread.instruction, now)),
                 None => 0,
             };
-            let write = self.block.write[index];
+            let size = self.block.size.get(index).copied();
+            let row = |instructions| match rows.request(self.block.write[index], size) {
+                None => Reference::new(instructions, self.block.write[index]),
+                Some(Kind::WriteBack) => Reference::write_back(instructions),
+                Some(kind) => Reference::new(instructions, kind == Kind::Store),
+            };
             let address = self.block.address[index];
             let page = Page::of(address);
             self.touched.push(page);
-            batch.references.push(Reference::new(instructions, write));
-            let size = self.block.size.get(index).copied().unwrap_or(0);
+            batch.references.push(row(instructions));
+            let size = size.unwrap_or(0);
             if address % PAGE_BYTES + u64::from(size) > PAGE_BYTES {
                 let last = Page::of(address.saturating_add(u64::from(size) - 1));
                 let more = (page.0 + 1..=last.0).map(Page);
                 self.touched.extend(more);
                 let touches = batch.references.len() + last.distance_from(page) as usize;
-                batch.references.resize(touches, Reference::new(0, write));
+                batch.references.resize(touches, row(0));
             }
             if self.keeps_lines {
                 // The pages that an access goes on to are entered at their beginning.
@@ -451,7 +484,12 @@ impl Workload {
             .intern(thread.space, &self.touched, &mut self.numbers)?;
         for (reference, number) in batch.references[first..].iter_mut().zip(&self.numbers) {
             *reference = reference.of(*number);
+            batch.write_backs += usize::from(reference.is_write_back());
         }
+        let touches = batch.references[first..]
+            .iter()
+            .filter(|row| !row.is_write_back());
+        self.pages.touch(touches.map(|touch| touch.page()));
         self.programs[owner].threads.insert(name, thread);
         self.programs[owner].last.insert(name.0, name.1);
         batch.runs.push(Run {
@@ -647,6 +685,46 @@ mod tests {
         assert_eq!(runs.collect::<Vec<_>>(), made);
         assert_eq!(batch.discards, [PageId(1), PageId(2)]);
         assert_eq!(workload.pages().footprint(), 2);
+    }
+
+    #[test]
+    fn rows_that_write_are_write_backs_where_the_trace_has_passed_caches() {
+        let mut rows = [access(0, 0, 10), access(0, 0, 14), access(0, 4096, 20)];
+        (rows[0].size, rows[1].size, rows[1].write) = (0, 64, true);
+        let kinds = |about: &[(&str, &str)]| {
+            let mut block = Block::default();
+            rows.iter().for_each(|row| block.push(*row));
+            // The page of the first two rows is given back before the second.
+            block.discards = vec![Discard {
+                row: 1,
+                process: 0,
+                page: 0,
+                pages: 1,
+            }];
+            let known = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            let meta = Meta {
+                about: about.iter().map(known).collect(),
+                ..Meta::default()
+            };
+            let source = Box::new(Recorded(meta, vec![block]));
+            let mut workload = Workload::new(vec![source], None).unwrap();
+            let batch = workload.read(0).unwrap().unwrap();
+            let kind = |row: &Reference| (row.is_write_back(), row.write(), row.instructions());
+            let kinds: Vec<_> = batch.references.iter().map(kind).collect();
+            assert_eq!(batch.touches() + batch.write_backs, 3);
+            (kinds, batch.touches(), workload.pages().footprint())
+        };
+        let (no, yes) = (false, true);
+        let accesses = (vec![(no, no, 0), (no, yes, 4), (no, no, 6)], 3, 2);
+        assert_eq!(kinds(&[]), accesses);
+        let filtered = ("recorded.filter", "l1l2");
+        assert_eq!(
+            kinds(&[filtered]),
+            (vec![(no, no, 0), (yes, no, 4), (no, no, 6)], 2, 1)
+        );
+        assert_eq!(kinds(&[filtered, ("level", "pages")]), accesses);
+        let requests = (vec![(no, yes, 0), (yes, no, 4), (no, no, 6)], 2, 1);
+        assert_eq!(kinds(&[("terrace.llc.requests", "64")]), requests);
     }
 
     #[test]

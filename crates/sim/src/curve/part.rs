@@ -48,6 +48,9 @@ impl Part {
                 self.discard(*page);
             }
             for touch in &batch.references[begin..run.end] {
+                if touch.is_write_back() {
+                    continue;
+                }
                 if let Some((sample, page)) = self.sampling.of(touch.page()) {
                     self.touch(sample, page, touch.write())?;
                 }

@@ -190,7 +190,7 @@ fn send(
     let mut touches = 0;
     for program in 0..workload.programs() {
         while let Some(batch) = workload.read(program)? {
-            touches += batch.references.len() as u64;
+            touches += batch.touches() as u64;
             if sender.send(batch).is_err() {
                 return Ok(touches);
             }

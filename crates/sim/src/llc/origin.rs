@@ -48,9 +48,12 @@ pub fn cores(meta: &Meta) -> Option<usize> {
     number(meta, CORES).and_then(|cores| usize::try_from(cores).ok())
 }
 
-/// Returns the kind of a trace's rows.
-fn rows(meta: &Meta) -> Rows {
-    if meta.about.iter().any(|(key, _)| key == MARK) {
+/// Returns the kind of a trace's rows. A row of a trace of pages is a run of others: whether all of them wrote lines back
+/// is not known.
+pub fn rows(meta: &Meta) -> Rows {
+    if is(meta, &LEVELS, "pages") {
+        Rows::Accesses
+    } else if meta.about.iter().any(|(key, _)| key == MARK) {
         Rows::Requests
     } else if is(meta, &[FILTERED.0], FILTERED.1) {
         Rows::Filtered
@@ -131,6 +134,8 @@ mod tests {
         assert_eq!(rows(&meta(&[(MARK, "64")])), Rows::Requests);
         assert_eq!(rows(&meta(&[("recorded.filter", "l1l2")])), Rows::Filtered);
         assert_eq!(rows(&meta(&[("recorded.filter", "none")])), Rows::Accesses);
+        let joined = [FILTERED, ("level", "pages")];
+        assert_eq!(rows(&meta(&joined)), Rows::Accesses);
         assert_eq!(cores(&meta(&[(MARK, "64"), (CORES, "8")])), Some(8));
         assert_eq!(cores(&meta(&[(MARK, "64")])), None);
     }

@@ -31,6 +31,18 @@ impl Rows {
             _ => Kind::Load,
         }
     }
+
+    /// Returns the request that a row is, of a trace that has passed caches; none where rows are accesses of a
+    /// program. `size` is none where sizes are not read; then stores are not told from loads.
+    #[inline]
+    pub fn request(self, write: bool, size: Option<u32>) -> Option<Kind> {
+        match (self, write, size) {
+            (Self::Accesses, ..) => None,
+            (_, true, _) => Some(Kind::WriteBack),
+            (Self::Requests, false, Some(0)) => Some(Kind::Store),
+            _ => Some(Kind::Load),
+        }
+    }
 }
 
 /// Returns the row of a request.

@@ -47,6 +47,8 @@ figures! {
         accesses,
         /// touches that wrote
         writes,
+        /// lines that caches wrote back, in a trace that has passed caches: they touch no page
+        line_writebacks,
         /// first touches of a page, which read nothing
         first_touches,
         /// misses for which the page had to be read from the tier

@@ -39,7 +39,9 @@ pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
 pub use placement::Placement;
 pub use results::Simulated;
 pub use run::{Foresight, Survey, run, watch};
-pub use settings::{Fill, Inclusion, Initial, PageMachine, Prefetch, ThreadOrder, Tier, Work};
+pub use settings::{
+    Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, ThreadOrder, Tier, Work,
+};
 pub use simulation::Simulation;
 pub use timeline::Point;
 pub use writes::{Rank, SchemeOutcome, Unwritten, Writing};

@@ -22,7 +22,9 @@ use super::levelling;
 use super::names::{Picos, parse_latency, parse_prefetch};
 use super::placement::Placement;
 use super::setting::{Set, Setting, Values};
-use super::settings::{Fill, Inclusion, Initial, PageMachine, Prefetch, ThreadOrder, Tier, Work};
+use super::settings::{
+    Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, ThreadOrder, Tier, Work,
+};
 use super::writes::Unwritten;
 use crate::setting::{Machine, settings};
 
@@ -45,6 +47,9 @@ const WORK: [(&str, Work); 3] = [
     ("synchronous", Work::Synchronous),
     ("single", Work::Single),
 ];
+
+/// Names of `--prefetch-map`.
+const MAPPED: [(&str, Mapped); 2] = [("use", Mapped::AtUse), ("arrival", Mapped::AtArrival)];
 
 /// Names of `--inclusion`.
 const INCLUSION: [(&str, Inclusion); 2] = [
@@ -164,6 +169,13 @@ fn policies() -> Vec<Setting> {
         "prefetch-work" "PREFETCH_WORK": names(&WORK, |m, work| m.work = work), default("asynchronous"),
             column("work", "prefetch_work", Unit::None, |m| name(&WORK, m.work)),
             with(|field| field.json("work"));
+        /// when a page that is fetched ahead enters the page table: at its first use, a minor fault, or as it arrives, so
+        /// that its use costs nothing
+        "prefetch-map" "PREFETCH_MAP": names(&MAPPED, |m, mapped| m.mapped = mapped), default("use"),
+            details("`arrival`: by hardware or another processor; under --prefetch-work synchronous by the fault that \
+                     waits, with one shoot-down for all (Oskin & Loh 2015, V.C). A page that is touched before costs a \
+                     fault."),
+            column("mapped", "prefetch_map", Unit::None, |m| name(&MAPPED, m.mapped));
         /// whether a fetched page keeps its copy in the tier, so that it need not be written if it stays clean
         "inclusion" "INCLUSION": names(&INCLUSION, |m, inclusion| m.inclusion = inclusion), default("inclusive"),
             column("inclusion", "inclusion", Unit::None, |m| name(&INCLUSION, m.inclusion));

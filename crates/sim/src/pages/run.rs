@@ -12,7 +12,7 @@ use terrace_policy::replacement::Replacement;
 use super::lines::Lines;
 use super::placement::InForce;
 use super::writes::{Writes, require_memory};
-use super::{Fill, Outcome, PageMachine, Point, Prefetch, Simulation};
+use super::{Fill, Mapped, Outcome, PageMachine, Point, Prefetch, Simulation};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
 
@@ -206,7 +206,8 @@ fn note(batch: &Batch, future: &mut Future) {
             future.touches.resize_with(thread + 1, Vec::new);
         }
         let touches = &batch.references[begin..run.end];
-        future.touches[thread].extend(touches.iter().map(|touch| touch.page()));
+        let touches = touches.iter().filter(|touch| !touch.is_write_back());
+        future.touches[thread].extend(touches.map(|touch| touch.page()));
         begin = run.end;
     }
 }
@@ -246,10 +247,14 @@ fn engine(settings: &PageMachine, future: Option<&Arc<Future>>) -> Result<Option
 fn costs(settings: &PageMachine) -> Costs {
     let fault = &settings.fault;
     let fetch = fault.kernel + fault.copy + fault.prefetch;
+    let first_use = match settings.mapped {
+        Mapped::AtUse => fault.trap + fault.map,
+        Mapped::AtArrival => Nanos::ZERO,
+    };
     let time = |nanos: Nanos| Duration::from_nanos(nanos.0);
     Costs {
         demand: time(fault.trap + fetch + settings.tier.timing.read + fault.map),
-        first_use: time(fault.trap + fault.map),
+        first_use: time(first_use),
         fetch: time(fetch),
         redundant: time(fetch),
     }

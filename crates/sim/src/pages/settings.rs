@@ -81,6 +81,18 @@ pub enum Work {
     Single,
 }
 
+/// When a page that is fetched ahead enters the page table (Oskin & Loh 2015, V.C).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mapped {
+    /// At its first touch, which is a minor fault, as on Linux.
+    #[default]
+    AtUse,
+    /// As it arrives, so that its first touch costs nothing; a touch before that is a fault, which waits for it. With
+    /// [`Work::Synchronous`] the fault or touch that causes pages to be fetched waits for them and maps them, with one
+    /// shoot-down for all; otherwise a processor of the fetches does, or hardware, and delays no thread.
+    AtArrival,
+}
+
 /// What moves when a page of slow memory that serves lines moves to DRAM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fill {
@@ -226,6 +238,8 @@ pub struct PageMachine {
     pub prefetch: Prefetch,
     /// Whether faults wait for prefetches.
     pub work: Work,
+    /// When prefetched pages enter the page table.
+    pub mapped: Mapped,
     /// Whether fetched pages keep their copy in the tier.
     pub inclusion: Inclusion,
     /// Evicted pages that wait in DRAM, beside `dram_pages`, to be written in the background

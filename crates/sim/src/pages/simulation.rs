@@ -8,6 +8,7 @@ mod bypass;
 mod discard;
 mod fault;
 mod traffic;
+mod write_back;
 
 use std::ops::Range;
 use std::sync::Arc;

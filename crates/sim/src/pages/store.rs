@@ -30,6 +30,9 @@ impl Flags {
 
     /// The page lies in DRAM, where the tier serves lines.
     pub(super) const FAST: Self = Self(1 << 9);
+    /// What was written of the page while it was in DRAM has gone to the tier, where the tier serves no lines, whose bit
+    /// it has.
+    pub(super) const SAVED: Self = Self::FAST;
     /// The page was accessed since the last scan of accessed bits.
     pub(super) const ACCESSED: Self = Self(1 << 10);
     /// The next access to the page is a hint fault.

@@ -121,6 +121,8 @@ pub(super) struct Thread {
     pace: (u64, u64),
     /// Number of touches made or pending.
     pub(super) made: u64,
+    /// Pages that it waits for and maps beside that of its fault, if it has one.
+    pub(super) to_map: u64,
     /// Moment of the last fault.
     pub(super) faulted: Nanos,
     /// Next touch, if the clock has reached it.
@@ -339,11 +341,12 @@ impl Thread {
         self.batch = Some(batch);
     }
 
-    /// Advances the clock by the computing time up to and including a touch.
+    /// Advances the clock by the computing time up to and including a touch. A line that is written back takes none.
     #[inline]
     pub(super) fn compute(&mut self, touch: Reference) {
-        self.made += 1;
-        let time = touch.instructions() * self.pace.0 + self.pace.1;
+        let touches = u64::from(!touch.is_write_back());
+        self.made += touches;
+        let time = touch.instructions() * self.pace.0 + touches * self.pace.1;
         self.computed_ps = self.computed_ps.saturating_add(time);
     }
 }

@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::pages::options::effective;
-    use crate::pages::{FaultCost, Inclusion, Prefetch, Shootdown, Work};
+    use crate::pages::{FaultCost, Inclusion, Mapped, Prefetch, Shootdown, Work};
 
     fn settings() -> PageMachine {
         PageMachine {
@@ -160,6 +160,7 @@ mod tests {
             |s| s.prefetch = Prefetch::Readahead { cluster: 2 },
             |s| s.prefetch = Prefetch::Readahead { cluster: 3 },
             |s| s.work = Work::Synchronous,
+            |s| s.mapped = Mapped::AtArrival,
             |s| s.inclusion = Inclusion::Exclusive,
             |s| s.eviction_buffer = 1,
             |s| s.fault = FaultCost::fixed(700),

@@ -17,6 +17,9 @@ impl Simulation {
     /// Lets a thread access a line of a page. It goes on running: an access to slow memory takes longer, and that is
     /// all.
     pub(super) fn access(&mut self, index: usize, touch: Reference, target: Target) {
+        if touch.is_write_back() {
+            return self.write_line(index, touch.page(), target);
+        }
         let (page, write) = (touch.page(), touch.write());
         self.count_access(index, write);
         let next_scan = self.lines.as_ref().map(|lines| lines.next_scan);

@@ -5,7 +5,7 @@ use terrace_policy::Thread as ThreadId;
 use terrace_policy::prefetch::Outcome;
 use terrace_policy::replacement::{Answer, PageId, Touch};
 
-use super::super::settings::{Initial, Prefetch, Work};
+use super::super::settings::{Initial, Mapped, Prefetch, Work};
 use super::super::store::Flags;
 use super::super::threads::{State, Way};
 use super::Simulation;
@@ -17,6 +17,10 @@ impl Simulation {
     /// Lets a thread touch a page. Returns whether the thread may have left the running state.
     #[inline]
     pub(super) fn touch(&mut self, index: usize, touch: Reference, pages: &PageTable) -> bool {
+        if touch.is_write_back() {
+            self.write_back(index, touch.page());
+            return false;
+        }
         let (page, write) = (touch.page(), touch.write());
         self.count_access(index, write);
         let flags = self.store.flags(page);
@@ -37,12 +41,18 @@ impl Simulation {
         true
     }
 
-    /// Counts a touch, the first one after the warm-up of which ends it.
+    /// Ends the warm-up, if a touch or a line that is written back is the first after it.
     #[inline]
-    pub(super) fn count_access(&mut self, index: usize, write: bool) {
-        if self.counts.accesses == self.settings.warmup {
+    pub(super) fn warm(&mut self, index: usize) {
+        if self.counts.accesses + self.counts.line_writebacks == self.settings.warmup {
             self.end_warmup(index);
         }
+    }
+
+    /// Counts a touch.
+    #[inline]
+    pub(super) fn count_access(&mut self, index: usize, write: bool) {
+        self.warm(index);
         self.counts.accesses += 1;
         self.counts.writes += u64::from(write);
     }
@@ -65,21 +75,19 @@ impl Simulation {
         evicted: Option<PageId>,
         pages: &PageTable,
     ) {
-        self.threads[index].faulted = self.threads[index].now();
-        self.spend(index, Part::Trap, Way::Far);
+        self.store.clear(page, Flags::SAVED);
         self.leave_prefetch_cache(page, flags);
-        self.unmap(index, evicted, Way::Far, pages);
-        let outcome = if flags.any(Flags::FLIGHT) {
-            self.join(index, page);
-            Outcome::Late
-        } else {
-            if evicted.is_some() {
-                // The thread waits for room, if there is none, and then maps the page.
-                self.threads[index].state = State::Faulting(page, Way::Near);
-            } else {
-                self.map(index, Way::Far);
+        let is_coming = flags.any(Flags::FLIGHT);
+        if self.settings.mapped == Mapped::AtArrival && !is_coming {
+            if let Some(evicted) = evicted {
+                self.evict_in_background(evicted, self.threads[index].now(), pages);
             }
-            Outcome::Used
+        } else {
+            self.fault_on_fetched(index, page, is_coming, evicted, pages);
+        }
+        let outcome = match is_coming {
+            true => Outcome::Late,
+            false => Outcome::Used,
         };
         if !flags.any(Flags::AHEAD) {
             return;
@@ -96,7 +104,34 @@ impl Simulation {
             self.foresee(index, page, pages);
         }
         self.let_go(page, true, self.threads[index].now(), pages);
+        let before = self.story.issued;
         self.issue(self.threads[index].now(), pages);
+        self.will_map(index, before);
+        if self.threads[index].to_map > 0 && self.threads[index].state == State::Running {
+            self.threads[index].state = State::Joining;
+        }
+    }
+
+    /// Starts the fault on a page that is being read, or is in DRAM and not mapped.
+    fn fault_on_fetched(
+        &mut self,
+        index: usize,
+        page: PageId,
+        is_coming: bool,
+        evicted: Option<PageId>,
+        pages: &PageTable,
+    ) {
+        self.threads[index].faulted = self.threads[index].now();
+        self.spend(index, Part::Trap, Way::Far);
+        self.unmap(index, evicted, Way::Far, pages);
+        if is_coming {
+            self.join(index, page);
+        } else if evicted.is_some() {
+            // The thread waits for room, if there is none, and then maps the page.
+            self.threads[index].state = State::Faulting(page, Way::Near);
+        } else {
+            self.map(index, Way::Far);
+        }
     }
 
     /// Starts the fault on a page that is not in DRAM: the part before the device is asked.
@@ -114,6 +149,7 @@ impl Simulation {
             true if flags.any(Flags::ZERO) => Way::New,
             true => Way::Far,
         };
+        self.store.clear(page, Flags::SAVED);
         self.threads[index].faulted = self.threads[index].now();
         self.buffer.rescue(page, &mut self.store);
         if let Some(staging) = &mut self.staging {
@@ -168,11 +204,20 @@ impl Simulation {
         if let Some(evicted) = evicted {
             self.spend(index, Part::Unmap, way);
             self.shoot_down(index);
-            match self.evict(evicted, pages) {
-                Departure::Clean => {}
-                Departure::New => self.spend(index, Part::WriteOut, way),
-                Departure::Again => self.spend(index, Part::WriteAgain, way),
+            let departure = self.evict(evicted, pages);
+            self.hand_over(index, departure, way);
+            for begun in self.write_staying(self.threads[index].now()) {
+                self.hand_over(index, begun, way);
             }
+        }
+    }
+
+    /// Charges a thread with handing a page to the device.
+    fn hand_over(&mut self, index: usize, page: Departure, way: Way) {
+        match page {
+            Departure::Clean => {}
+            Departure::New => self.spend(index, Part::WriteOut, way),
+            Departure::Again => self.spend(index, Part::WriteAgain, way),
         }
     }
 
@@ -189,6 +234,7 @@ impl Simulation {
             return;
         }
         self.threads[index].state = State::Reading(page);
+        let before = self.story.issued;
         match self.settings.prefetch {
             Prefetch::Readahead { cluster } => self.read_block(page, cluster, now, pages),
             Prefetch::Off | Prefetch::Predictor(_) => {
@@ -196,6 +242,14 @@ impl Simulation {
                 self.foresee(index, page, pages);
                 self.issue(now, pages);
             }
+        }
+        self.will_map(index, before);
+    }
+
+    /// Has a thread map what it has caused to be fetched since `before` were issued, once it has waited for that.
+    fn will_map(&mut self, index: usize, before: u64) {
+        if self.settings.work == Work::Synchronous && self.settings.mapped == Mapped::AtArrival {
+            self.threads[index].to_map += self.story.issued - before;
         }
     }
 
@@ -227,10 +281,18 @@ impl Simulation {
             self.latencies.faults_ns += thread.now().saturating_sub(thread.faulted).0;
         }
         let joins = self.settings.work == Work::Synchronous && way == Way::Far && self.fetching > 0;
-        self.threads[index].state = match joins {
-            true => State::Joining,
-            false => State::Running,
-        };
+        match joins {
+            true => self.threads[index].state = State::Joining,
+            false => self.go_on(index),
+        }
+    }
+
+    /// Ends the fault of a thread, which maps what it waited for beside its own page.
+    pub(super) fn go_on(&mut self, index: usize) {
+        for _ in 0..std::mem::take(&mut self.threads[index].to_map) {
+            self.spend(index, Part::Map, Way::Far);
+        }
+        self.threads[index].state = State::Running;
     }
 }
 

@@ -128,10 +128,16 @@ impl Simulation {
                 self.waste(dropped, pages);
             }
         } else if let Some(evicted) = self.replacement.prefetch(page) {
-            self.counts.background_evictions += 1;
-            self.evict(evicted, pages);
-            self.flush(now);
+            self.evict_in_background(evicted, now, pages);
         }
+    }
+
+    /// Evicts a page, and has written what the policy wants written, which delays no thread.
+    pub(super) fn evict_in_background(&mut self, page: PageId, now: Nanos, pages: &PageTable) {
+        self.counts.background_evictions += 1;
+        self.evict(page, pages);
+        self.write_staying(now);
+        self.flush(now);
     }
 
     pub(super) fn read(&mut self, page: PageId, class: Class, now: Nanos) {
@@ -140,10 +146,24 @@ impl Simulation {
         self.submit(page, Kind::Read, class, now);
     }
 
+    /// Writes a page to the tier that has left DRAM as if nothing of it was written.
+    pub(super) fn write_late(&mut self, page: PageId, now: Nanos) {
+        self.counts.writebacks += 1;
+        self.store.write(page);
+        self.store.write_out(page);
+        self.store.set(page, Flags::SAVED);
+        let id = transfer_id(page, Kind::Write) | LATE;
+        self.request(id, page, Kind::Write, Class::Background, now);
+    }
+
     /// Submits a transfer of a page to its device.
     fn submit(&mut self, page: PageId, kind: Kind, class: Class, now: Nanos) {
+        self.request(transfer_id(page, kind), page, kind, class, now);
+    }
+
+    fn request(&mut self, id: u64, page: PageId, kind: Kind, class: Class, now: Nanos) {
         let request = Request {
-            id: transfer_id(page, kind),
+            id,
             kind,
             class,
             place: self.store.slot(page).unwrap_or(0),
@@ -181,6 +201,7 @@ impl Simulation {
             }
             return Departure::Clean;
         }
+        self.store.set(page, Flags::SAVED);
         self.store.expect_write(page);
         self.buffer.push(page, &mut self.store);
         match flags.any(Flags::TIER) {
@@ -245,15 +266,43 @@ impl Simulation {
     pub(super) fn flush(&mut self, now: Nanos) {
         let urgent = self.staging.is_some() || self.buffer.is_over_full();
         while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
-            self.counts.writebacks += 1;
             let changed = self.store.flags(page).any(Flags::DIRTY);
-            self.store.write_out(page);
+            self.write(page, now);
             if let Some(writes) = &mut self.writes {
                 let has_copy = self.settings.inclusion == Inclusion::Inclusive;
                 writes.leave(page, changed || !has_copy);
             }
-            self.submit(page, Kind::Write, Class::Background, now);
         }
+    }
+
+    /// Starts the writes of dirty pages that stay in DRAM, which the policy asks for; returns what they are. A page
+    /// that is still being written is written when it leaves, and so are all if the tier holds no page of DRAM.
+    pub(super) fn write_staying(&mut self, now: Nanos) -> Vec<Departure> {
+        let mut begun = Vec::new();
+        for page in self.replacement.writes() {
+            let flags = self.store.flags(page);
+            let is_due = flags.any(Flags::DIRTY) && !flags.any(Flags::IN_DRAM);
+            if !is_due || self.settings.inclusion == Inclusion::Exclusive {
+                continue;
+            }
+            begun.push(match flags.any(Flags::TIER) {
+                true => Departure::Again,
+                false => Departure::New,
+            });
+            self.buffer.begin(page, &mut self.store);
+            self.write(page, now);
+            if let Some(writes) = &mut self.writes {
+                writes.write_back(page);
+            }
+        }
+        begun
+    }
+
+    /// Writes a page of the eviction buffer to its device.
+    fn write(&mut self, page: PageId, now: Nanos) {
+        self.counts.writebacks += 1;
+        self.store.write_out(page);
+        self.submit(page, Kind::Write, Class::Background, now);
     }
 
     /// Handles the next completion of the devices.
@@ -263,6 +312,7 @@ impl Simulation {
         };
         let (page, at) = (PageId(completion.request.id as u32), completion.finished);
         match completion.request.kind {
+            Kind::Write if completion.request.id & LATE != 0 => {}
             Kind::Write => {
                 self.buffer.written(page, &mut self.store);
                 self.flush(at);
@@ -311,11 +361,14 @@ impl Simulation {
                 self.arrive(index, Way::Far);
             } else if thread.state == State::Joining && self.fetching == 0 {
                 self.times.prefetch += thread.lose_until(at);
-                thread.state = State::Running;
+                self.go_on(index);
             }
         }
     }
 }
+
+/// Bit of the identifier of a write for which no page waits in the eviction buffer.
+const LATE: u64 = 1 << 33;
 
 /// Returns the identifier of a transfer of a page on its device.
 pub(super) fn transfer_id(page: PageId, kind: Kind) -> u64 {
