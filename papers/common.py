@@ -267,8 +267,10 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def percent(share):
-    return f"{100 * share:.1f} %"
+def percent(share, sign=False):
+    """Writes a share as a percentage, and one that is not there as nothing."""
+    # Adding nothing turns -0.0 into 0.0.
+    return "" if share is None else f"{round(100 * share, 1) + 0:{'+' if sign else ''}.1f} %"
 
 
 def table(heads, rows):

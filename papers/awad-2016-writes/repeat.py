@@ -17,7 +17,7 @@ FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
-from common import say, table  # noqa: E402
+from common import percent, say, table  # noqa: E402
 from drawing import draw  # noqa: E402
 from savings import APPLIED, PAGE_CELLS, PAPER_SHARE, RANDOM, at_share, lifetime_years, saved  # noqa: E402
 
@@ -248,10 +248,6 @@ def applied(run):
 PAPERS_SCHEMES = ["inclusive", "mfwr", "mfwr:words=2", "mfwr:words=3", RANDOM, "dcw:pin=off", "dcw"]
 COMPARED_SCHEMES = ["page", "inclusive", "mfwr", "lines", "sectors", "dcw", "flip-n-write", "lz4", "best"]
 OTHER_SCHEMES = ["lines", "sectors", "same-filled", "lz4", "zstd", "flip-n-write", "best"]
-
-
-def percent(share):
-    return f"{round(100 * share, 1) + 0:.1f} %"
 
 
 def savings(results, paper, share, schemes):

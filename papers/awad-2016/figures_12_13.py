@@ -3,7 +3,7 @@
 import re
 
 import common
-from common import geometric_mean, table
+from common import geometric_mean, percent, table
 
 # Rows of each recording: on all of it this part would take longer than everything else.
 ROWS, WARMUP = 50_000_000, 25_000_000
@@ -130,11 +130,6 @@ def draw_depth(results, paper, path, stands_for):
     known = {text: line for axes in panels.flat for line, text in zip(*axes.get_legend_handles_labels())}
     panels[0, -1].legend(known.values(), known, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     common.save(figure, path)
-
-
-def percent(share):
-    # Adding nothing turns -0.0 into 0.0.
-    return f"{round(100 * share, 1) + 0:.1f} %"
 
 
 def tables(results, paper, stands_for):

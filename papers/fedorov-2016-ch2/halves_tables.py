@@ -6,8 +6,7 @@ from pathlib import Path
 from statistics import median
 
 import experiments
-from common import geometric_mean, mean, table
-from verdict import percent
+from common import geometric_mean, mean, percent, table
 
 RESULTS = Path(__file__).resolve().parent / "halves.json"
 RESAMPLES = 2000

@@ -4,10 +4,9 @@ import experiments
 import halves_tables
 import times
 import verdict
-from common import mean, table
+from common import mean, percent, table
 from comparison import average_cut, average_gain, average_saving, cut, gain, longer, median_cut, ratio
 from drawing import title
-from verdict import percent
 
 HEADS = ["program", "stands for"]
 # Figures shown for every policy, by key.

@@ -17,9 +17,8 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
 import experiments  # noqa: E402
-from common import table  # noqa: E402
+from common import percent, table  # noqa: E402
 from comparison import average_gain, average_saving, gain  # noqa: E402
-from verdict import percent  # noqa: E402
 
 RESULTS = FOLDER / "times.json"
 POLICIES = ["dip", "dblk", "drrip", "ari", *experiments.OWN]

@@ -2,17 +2,12 @@
 
 import experiments
 import stack
-from common import table
+from common import percent, table
 from comparison import average_cut, average_gain, average_saving, cut, gain, longer
 
 # Difference in percentage points within which an average agrees.
 AGREES = 2
 BEST_RIVALS = ["hawkeye", "rlr"]
-
-
-def percent(share):
-    # Adding nothing turns -0.0 into 0.0.
-    return "" if share is None else f"{round(100 * share, 1) + 0:.1f} %"
 
 
 def more(share):

@@ -4,18 +4,13 @@ import json
 from pathlib import Path
 from statistics import median
 
-from common import geometric_mean, mean, table
+from common import geometric_mean, mean, percent, table
 from ways import CONSTITUENTS, EXTRA, FULL, LADDER, SCHEMES, STANDS_FOR, TITLES
 from ways import average_of, constituents, of_pace, value_of
 
 FOLDER = Path(__file__).resolve().parent
 # One recording of Spark, and SparkBench on a machine: neither is repeated with the rest.
 SPARK, LIVE = FOLDER / "spark.json", FOLDER.parent.parent / "benches" / "osvpp" / "results.json"
-
-
-def percent(share):
-    # Adding nothing turns -0.0 into 0.0.
-    return "" if share is None else f"{round(100 * share, 1) + 0:.1f} %"
 
 
 def improvement_rows(results, pace, latency, ways, stated):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import comparison
 import counting
-from common import mean, table
+from common import mean, percent, table
 from experiments import RUNS, TREE_RUNS
 from programs import APPS
 
@@ -13,11 +13,6 @@ from programs import APPS
 EARLIER = Path(__file__).resolve().parent / "earlier.json"
 TABLE_OF = {name: program for name, (program, *_) in RUNS.items()}
 TREE_OF = {name: program for name, (program, *_) in TREE_RUNS.items()}
-
-
-def percent(share, sign=False):
-    # Adding nothing turns -0.0 into 0.0.
-    return f"{round(100 * share, 1) + 0:{'+' if sign else ''}.1f} %"
 
 
 def tables(results, paper):

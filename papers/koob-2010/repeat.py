@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent)]
 
 import common  # noqa: E402
-from common import say, table  # noqa: E402
+from common import percent, say, table  # noqa: E402
 
 # The part of the slides' files, transactions and memories that is simulated, and smaller parts to compare it with.
 PART, QUICK_PART, SMALLER = 1, 64, [16, 64]
@@ -142,10 +142,6 @@ def smaller_part(scale):
 
 def megabytes(rate):
     return f"{rate / 1e6:.1f}"
-
-
-def percent(share):
-    return "" if share is None else f"{100 * share:.1f} %"
 
 
 def tables(results, _):

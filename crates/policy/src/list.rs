@@ -34,6 +34,15 @@ impl Links {
         prefetch(&self.0, number as usize);
     }
 
+    /// Makes room for a number.
+    #[inline]
+    fn cover(&mut self, number: u32) {
+        let index = number as usize;
+        if index >= self.0.len() {
+            self.0.resize((index + 1).next_power_of_two(), (NONE, NONE));
+        }
+    }
+
     /// Returns the neighbour of `number` towards the front of its list.
     pub(crate) fn before(&self, number: u32) -> Option<u32> {
         some(self.0[number as usize].0)
@@ -55,15 +64,18 @@ impl List {
 
     #[inline]
     pub(crate) fn push_front(&mut self, links: &mut Links, number: u32) {
-        let index = number as usize;
-        if index >= links.0.len() {
-            links
-                .0
-                .resize((index + 1).next_power_of_two(), (NONE, NONE));
-        }
-        links.0[index] = (NONE, self.front);
+        links.cover(number);
+        links.0[number as usize] = (NONE, self.front);
         *self.previous(links, self.front) = number;
         self.front = number;
+        self.len += 1;
+    }
+
+    pub(crate) fn push_back(&mut self, links: &mut Links, number: u32) {
+        links.cover(number);
+        links.0[number as usize] = (self.back, NONE);
+        *self.next(links, self.back) = number;
+        self.back = number;
         self.len += 1;
     }
 

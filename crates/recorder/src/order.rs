@@ -20,6 +20,21 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Point(pub u64);
 
+/// The bit of the numbers of points at which threads or processes are created: a process has less than 2^31 points.
+const CREATION: u64 = 1 << 31;
+
+impl Point {
+    /// Returns the point as one at which a thread or process is created, which acquires it before its first access.
+    pub const fn of_creation(self) -> Self {
+        Self(self.0 | CREATION)
+    }
+
+    /// Whether a thread or process is created there; recordings of earlier versions do not say so.
+    pub const fn is_creation(self) -> bool {
+        self.0 & CREATION != 0
+    }
+}
+
 /// An event that orders threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
@@ -108,7 +123,7 @@ struct Known {
     ended: Vec<Point>,
 }
 
-/// The number of no point: a process has less than 2^32.
+/// The number of no point.
 const NO_POINT: u64 = u64::MAX;
 
 impl Order {
@@ -152,7 +167,7 @@ impl Order {
             known.ended.retain(|ended| Some(*ended) != before);
             before
         });
-        let point = self.point();
+        let point = self.point().of_creation();
         self.created[1].store(cleared, Ordering::Relaxed);
         self.created[0].store(point.0, Ordering::Release);
         let before = before.map(Event::Acquire);
@@ -267,7 +282,12 @@ mod tests {
             panic!("it was created")
         };
         assert_eq!(point(Some(begun)), point(created.first().copied()));
+        let Event::Acquire(creation) = begun else {
+            panic!("it acquires")
+        };
+        assert!(creation.is_creation());
         let end = order.end_thread(64);
+        assert!(matches!(end, Event::Release(point) if !point.is_creation()));
         let again: Vec<_> = order.create(64).collect();
         assert_eq!(again.len(), 2);
         assert_eq!(point(Some(again[0])), point(Some(end)));

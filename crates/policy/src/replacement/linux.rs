@@ -12,6 +12,10 @@
 //! becomes active the second time. A page that comes back after at most as many evictions as there
 //! are active pages would have stayed with a shorter active queue: it becomes active at once.
 //!
+//! A dirty page is not evicted when its turn comes, but written (`pageout`). When it is written, it
+//! is the next to be looked at (`folio_rotate_reclaimable`), and is evicted then, unless it was
+//! touched meanwhile: so a dirty page in frequent use is written, and stays.
+//!
 //! Reclaim frees at least 32 pages at a time. It looks at a small share of the queue first, and at
 //! twice as much with each priority, up to all of it, until that many are free. If a page became
 //! active as it came back since the last reclaim, or if the inactive queue is smaller than the
@@ -22,8 +26,8 @@
 //! Differences from the kernel: a page that was freed leaves DRAM only when its room is wanted, and
 //! a touch until then is a hit, though it leaves all the same; the lengths of the queues are known
 //! exactly as a reclaim begins, and not by statistics of some time before; memory is reclaimed when
-//! it is full and not by watermarks; there are neither files nor zones; a dirty page is treated
-//! like a clean one.
+//! it is full and not by watermarks; there are neither files nor zones; a page is written by the time
+//! of the next reclaim, and a touch of it until then is no fault.
 
 use std::mem;
 
@@ -58,6 +62,8 @@ enum Queue {
     None,
     Inactive,
     Active,
+    /// Being written: it does not leave with this reclaim.
+    Writing,
     /// Free in the kernel: leaves when its room is wanted.
     Reclaimed,
 }
@@ -69,6 +75,20 @@ struct State {
     accessed: bool,
     /// Reclaim has seen the page accessed before (the kernel's PG_referenced).
     referenced: bool,
+    /// Written to since it was last written out.
+    dirty: bool,
+}
+
+impl State {
+    /// Returns the state of a page that moves to a queue, its accessed bit cleared.
+    fn moved(self, queue: Queue, referenced: bool) -> Self {
+        Self {
+            queue,
+            accessed: false,
+            referenced,
+            dirty: self.dirty,
+        }
+    }
 }
 
 impl From<Queue> for State {
@@ -81,7 +101,7 @@ impl From<Queue> for State {
 }
 
 impl lists::State for State {
-    const RESIDENT: usize = 3;
+    const RESIDENT: usize = 4;
 
     fn list(self) -> usize {
         self.queue as usize
@@ -93,7 +113,9 @@ pub struct Linux {
     capacity: usize,
     /// Most active pages for each inactive page.
     inactive_ratio: usize,
-    queues: Lists<State, 4>,
+    queues: Lists<State, 5>,
+    /// Pages that were found dirty when room was last made, unless the driver was told of them.
+    writes: Vec<PageId>,
     /// Whether a page became active as it came back since the last reclaim.
     refaulted: bool,
     /// Number of pages evicted or activated so far: the kernel's nonresident age.
@@ -109,33 +131,40 @@ impl Linux {
             capacity,
             inactive_ratio: (10 * (capacity / GIB)).isqrt().max(1),
             queues: Lists::default(),
+            writes: Vec::new(),
             refaulted: false,
             age: 0,
             shadows: Table::default(),
         }
     }
 
-    fn admit(&mut self, page: PageId, accessed: bool) -> Option<PageId> {
+    /// Brings in a page: for a touch, or none if it is fetched ahead.
+    fn admit(&mut self, page: PageId, touch: Option<Touch>) -> Option<PageId> {
         let full = self.resident() >= self.capacity;
         let evicted = full.then(|| self.evict()).flatten();
         let active = self.queues.len(Queue::Active) as u64;
         match self.shadows.at(page).take() {
             Some(shadow) if self.age - shadow <= active => {
                 self.refaulted = true;
-                self.activate(page);
+                self.activate(page, Queue::Active.into());
             }
             _ => self.queues.push(page, Queue::Inactive),
         }
-        self.queues.at(page).accessed = accessed;
+        let state = self.queues.at(page);
+        state.accessed = touch.is_some();
+        state.dirty = touch.is_some_and(|touch| touch.write);
         evicted
     }
 
-    fn activate(&mut self, page: PageId) {
+    fn activate(&mut self, page: PageId, state: State) {
         self.age += 1;
-        self.queues.push(page, Queue::Active);
+        self.queues.push(page, state);
     }
 
     fn evict(&mut self) -> Option<PageId> {
+        if self.queues.len(Queue::Reclaimed) == 0 {
+            self.writes.clear();
+        }
         while self.queues.len(Queue::Reclaimed) == 0 {
             if self.queues.resident() == 0 {
                 return None;
@@ -146,8 +175,15 @@ impl Linux {
         Some(page)
     }
 
-    /// Frees pages; none if all that were looked at had been accessed.
+    /// Frees pages, and has dirty ones written; neither if all that were looked at had been accessed.
     fn reclaim(&mut self) {
+        self.shrink();
+        while let Some((page, _)) = self.queues.pop_back(Queue::Writing) {
+            self.queues.push_back(page, Queue::Inactive);
+        }
+    }
+
+    fn shrink(&mut self) {
         let low =
             self.queues.len(Queue::Inactive) * self.inactive_ratio < self.queues.len(Queue::Active);
         let deactivates = mem::take(&mut self.refaulted) || low;
@@ -171,22 +207,25 @@ impl Linux {
         }
     }
 
-    /// Looks at inactive pages in their turn, and frees those that were not accessed.
+    /// Looks at inactive pages in their turn. Those that were not accessed are freed, or written if they are dirty.
     fn look_at(&mut self, pages: usize) {
         for _ in 0..pages.min(self.queues.len(Queue::Inactive)) {
             let Some((page, state)) = self.queues.pop_back(Queue::Inactive) else {
                 return;
             };
             match (state.accessed, state.referenced) {
-                (true, true) => self.activate(page),
-                (true, false) => self.queues.push(page, Queue::Inactive),
+                (true, true) => self.activate(page, state.moved(Queue::Active, true)),
+                (true, false) => self.queues.push(page, state.moved(Queue::Inactive, true)),
+                (false, _) if state.dirty => {
+                    self.writes.push(page);
+                    self.queues.push(page, Queue::Writing);
+                }
                 (false, _) => {
                     self.shadows.set(page, Some(self.age));
                     self.age += 1;
                     self.queues.push(page, Queue::Reclaimed);
                 }
             }
-            self.queues.at(page).referenced = true;
         }
     }
 
@@ -195,8 +234,8 @@ impl Linux {
             let Some((page, state)) = self.queues.pop_back(Queue::Active) else {
                 return;
             };
-            self.queues.push(page, Queue::Inactive);
-            self.queues.at(page).referenced = state.referenced;
+            let inactive = state.moved(Queue::Inactive, state.referenced);
+            self.queues.push(page, inactive);
         }
     }
 }
@@ -212,15 +251,17 @@ fn share(length: usize, priority: u32) -> usize {
 impl Replacement for Linux {
     fn touch(&mut self, touch: Touch) -> Answer {
         if self.contains(touch.page) {
-            self.queues.at(touch.page).accessed = true;
+            let state = self.queues.at(touch.page);
+            state.accessed = true;
+            state.dirty |= touch.write;
             return Answer::Hit;
         }
-        let evicted = self.admit(touch.page, true);
+        let evicted = self.admit(touch.page, Some(touch));
         Answer::Miss { evicted }
     }
 
     fn fetch(&mut self, page: PageId) -> Option<PageId> {
-        self.admit(page, false)
+        self.admit(page, None)
     }
 
     fn remove(&mut self, page: PageId) {
@@ -230,6 +271,10 @@ impl Replacement for Linux {
 
     fn expect(&self, pages: &[PageId]) {
         self.queues.expect(pages);
+    }
+
+    fn writes(&mut self) -> Vec<PageId> {
+        mem::take(&mut self.writes)
     }
 
     fn contains(&self, page: PageId) -> bool {
@@ -279,6 +324,45 @@ mod tests {
         assert_eq!(evictions(&mut linux, &pages), [0]);
         assert_eq!(linux.queues.len(Queue::Reclaimed), 18);
         assert_eq!(evictions(&mut linux, &[1, 129, 130, 131]), [1, 2, 3]);
+    }
+
+    const DIRTIED: Touch = Touch {
+        page: PageId(0),
+        write: true,
+    };
+
+    /// Pages that go as these are fetched ahead.
+    fn fetched(linux: &mut Linux, pages: std::ops::Range<u32>) -> Vec<u32> {
+        let gone = pages.filter_map(|page| linux.fetch(PageId(page)));
+        gone.map(|page| page.0).collect()
+    }
+
+    #[test]
+    fn reclaim_begins_with_a_4096th_of_the_pressure() {
+        // The first four priorities look at 2, 4, 8 and 16 pages; the next one frees enough with 32 of its 33.
+        const PAGES: u32 = 12 << 12;
+        let mut linux = Linux::new(PAGES as usize);
+        assert!((0..PAGES).all(|page| linux.fetch(PageId(page)).is_none()));
+        assert_eq!(linux.fetch(PageId(PAGES)), Some(PageId(0)));
+        assert_eq!(linux.queues.len(Queue::Reclaimed), 2 + 4 + 8 + 16 + 32 - 1);
+    }
+
+    #[test]
+    fn a_dirty_page_is_written_and_goes_with_the_next_reclaim_unless_it_is_touched() {
+        for (touched, gone) in [(false, 0), (true, 50)] {
+            let mut linux = Linux::new(128);
+            linux.touch(DIRTIED);
+            linux.queues.at(DIRTIED.page).accessed = false;
+            assert_eq!(fetched(&mut linux, 1..129), [1]);
+            assert_eq!(linux.writes(), [DIRTIED.page]);
+            if touched {
+                let write = false;
+                assert_eq!(linux.touch(Touch { write, ..DIRTIED }), Answer::Hit);
+            }
+            assert_eq!(fetched(&mut linux, 129..177), (2..50).collect::<Vec<_>>());
+            assert_eq!(fetched(&mut linux, 177..178), [gone]);
+            assert!(linux.writes().is_empty(), "it is clean");
+        }
     }
 
     #[test]

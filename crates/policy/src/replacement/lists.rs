@@ -68,6 +68,13 @@ impl<S: State, const N: usize> Lists<S, N> {
         }
     }
 
+    /// Same as [`Lists::push`], at the back of a list.
+    pub(super) fn push_back(&mut self, page: PageId, state: impl Into<S>) {
+        let state = state.into();
+        self.states.set(page, state);
+        self.lists[state.list()].push_back(&mut self.links, page.0);
+    }
+
     /// Same as [`Lists::push`] of a page that may be in a list, which it leaves.
     #[inline]
     pub(super) fn put(&mut self, page: PageId, state: impl Into<S>) {

@@ -39,6 +39,8 @@ pub struct Ordered {
     pub order: Order,
     /// Instructions that its core had executed before it.
     pub instruction: u64,
+    /// The request of its batch that follows it.
+    pub before: usize,
 }
 
 /// Requests in the order of their arrival.
@@ -56,7 +58,7 @@ pub struct Batch {
     pub measured_from: Option<usize>,
     /// Lines that programs flush meanwhile, in order.
     pub flushed: Vec<Flushed>,
-    /// What orders cores before all requests.
+    /// What orders cores meanwhile, in order.
     pub orders: Vec<Ordered>,
 }
 
@@ -86,6 +88,29 @@ impl Batch {
             self.afters.resize(self.requests.len() - 1, 0);
             self.afters.push(asked.after);
         }
+    }
+
+    /// Appends all of another batch.
+    pub fn append(&mut self, other: &Self) {
+        let begin = self.len();
+        let asked = other.asked(0..other.len());
+        asked.for_each(|asked| self.push(asked));
+        self.nears.extend(other.nears.iter().map(|near| Near {
+            before: begin + near.before,
+            ..*near
+        }));
+        self.flushed
+            .extend(other.flushed.iter().map(|flushed| Flushed {
+                before: begin + flushed.before,
+                ..*flushed
+            }));
+        self.orders
+            .extend(other.orders.iter().map(|ordered| Ordered {
+                before: begin + ordered.before,
+                ..*ordered
+            }));
+        let measured_from = other.measured_from.map(|from| begin + from);
+        self.measured_from = self.measured_from.or(measured_from);
     }
 
     /// Appends a load from the second level.

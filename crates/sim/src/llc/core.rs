@@ -57,28 +57,29 @@ impl Core {
         self.instruction
     }
 
-    /// Advances to an instruction; loads whose window ends before it stall the core.
-    pub fn advance(&mut self, instruction: u64) {
-        for index in 0..self.waits.len() {
-            let wait = self.waits[index];
+    /// Returns the time at an instruction, if nothing else is requested before; loads whose window ends before it stall
+    /// the core.
+    pub fn time_at(&self, instruction: u64) -> u64 {
+        let spent = |from: u64, to: u64| to.saturating_sub(from) * CYCLE / ISSUE;
+        let (mut now, mut at) = (self.now, self.instruction);
+        for wait in &self.waits {
             let due = wait.instruction + WINDOW;
             if due > instruction {
                 break;
             }
             if wait.load {
-                self.step(due);
-                self.now = self.now.max(wait.done);
+                now = wait.done.max(now + spent(at, due));
+                at = at.max(due);
             }
         }
-        self.step(instruction);
-        self.forget();
+        now + spent(at, instruction)
     }
 
-    /// Advances to an instruction without stalls.
-    fn step(&mut self, instruction: u64) {
-        let instructions = instruction.saturating_sub(self.instruction);
-        self.now += instructions * CYCLE / ISSUE;
-        self.instruction += instructions;
+    /// Advances to an instruction.
+    pub fn advance(&mut self, instruction: u64) {
+        self.now = self.time_at(instruction);
+        self.instruction = self.instruction.max(instruction);
+        self.forget();
     }
 
     /// Removes completed loads and stores.

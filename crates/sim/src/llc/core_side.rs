@@ -3,23 +3,22 @@
 use terrace_base::{Error, Result};
 
 use super::batch::{Batch, Ordered};
-use super::core::{CYCLE, ISSUE};
 use super::flush::{Flushes, Piece, pieces};
 use super::frames::{Faults, Frames};
 use super::lines::{Lines, Space};
 use super::maker::Maker;
-use super::mix::Mix;
+use super::mix::{Mix, Step};
 use super::private::{LevelCounts, Private};
 use super::program::Run;
 use super::requests::Rows;
 use super::settings::{LlcMachine, Warmup};
+use super::shared::Shared;
+use super::steps::Stretch;
 
 /// Requests of a batch, approximately: few enough to stay in the processor's caches.
 const REQUESTS: usize = 1 << 14;
 /// Accesses after which a batch is complete even with few requests.
 const ACCESSES: u64 = 1 << 22;
-/// Accesses of one instruction, at most: those that gather or scatter have some tens.
-const ACCESSES_AN_INSTRUCTION: u64 = 64;
 /// The most instructions of a core: the time of more would overflow.
 const MOST_INSTRUCTIONS: u64 = 1 << 50;
 
@@ -39,8 +38,6 @@ pub struct CoreSide<'a> {
     requests: u64,
     /// Whether the warm-up is over.
     measures: bool,
-    /// The core that has executed last, and its accesses.
-    last: (usize, u64),
 }
 
 struct Core {
@@ -78,7 +75,6 @@ impl<'a> CoreSide<'a> {
             accesses: 0,
             requests: 0,
             measures: false,
-            last: (0, 0),
         })
     }
 
@@ -87,7 +83,22 @@ impl<'a> CoreSide<'a> {
     /// # Errors
     /// Errors of the traces; a usage error where an address has too many bits.
     pub fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        self.fill_turns(batch, usize::MAX)
+        batch.clear();
+        let begin = self.accesses;
+        while batch.len() < REQUESTS && self.accesses - begin < ACCESSES {
+            self.end_warmup(batch);
+            let most = match self.warmup {
+                Warmup::Accesses(warmup) if !self.measures => warmup - self.accesses,
+                _ => ACCESSES,
+            };
+            let Some((program, run)) = self.mix.next(most)? else {
+                break;
+            };
+            self.make(program, &run, batch)?;
+        }
+        self.end_warmup(batch);
+        self.requests += batch.len() as u64;
+        Ok(self.accesses > begin)
     }
 
     /// Whether cores can take turns by their time: there are several, and their requests are not in an order that was
@@ -100,55 +111,112 @@ impl<'a> CoreSide<'a> {
         several > 1
     }
 
-    /// Has cores take turns by their time, before the first turn, so that [`CoreSide::fill_turn`] makes their requests.
+    /// Has cores take turns by their time, before the first turn, so that [`CoreSide::fill_by_time`] makes their requests.
     pub fn keep_time(&mut self) {
         self.mix.keep_time();
     }
 
-    /// Same as [`CoreSide::fill`] for a single turn, that of the core whose time is behind.
+    /// Same as [`CoreSide::fill`] by the time that a cache takes, which serves the requests: every one is made in the
+    /// order of time. What the first level serves concerns no other core, and is done ahead.
     ///
     /// # Errors
     /// Errors of [`CoreSide::fill`].
-    pub fn fill_turn(&mut self, batch: &mut Batch) -> Result<bool> {
-        self.fill_turns(batch, 1)
-    }
-
-    /// Tells the time of the core that has executed last: `time` returns it by the core and its instructions.
-    pub fn tell_time(&mut self, mut time: impl FnMut(usize, u64) -> u64) {
-        let (core, accesses) = self.last;
-        let time = time(core, self.cores[core].instructions);
-        // Time goes on even if a trace's instructions do not.
-        let least = accesses.div_ceil(ACCESSES_AN_INSTRUCTION) * CYCLE / ISSUE;
-        self.mix.set_time(core, time, least);
-    }
-
-    fn fill_turns(&mut self, batch: &mut Batch, turns: usize) -> Result<bool> {
+    pub fn fill_by_time(&mut self, batch: &mut Batch, shared: &mut Shared) -> Result<bool> {
         batch.clear();
-        let begin = self.accesses;
-        let mut left = turns;
-        while left > 0 && batch.len() < REQUESTS && self.accesses - begin < ACCESSES {
-            left -= 1;
-            self.end_warmup(batch);
-            let most = match self.warmup {
-                Warmup::Accesses(warmup) if !self.measures => warmup - self.accesses,
-                _ => ACCESSES,
-            };
-            let Some((program, run)) = self.mix.next(most)? else {
+        let (begin, mut turn) = (self.accesses, Batch::default());
+        while batch.len() < REQUESTS && self.accesses - begin < ACCESSES {
+            if !self.take_turn(&mut turn, shared)? {
+                break;
+            }
+            shared.serve(&turn);
+            batch.append(&turn);
+        }
+        Ok(self.accesses > begin)
+    }
+
+    /// Replaces `batch` by what the core does next whose next step is the first, an access or what orders it with others;
+    /// returns false if there is none.
+    fn take_turn(&mut self, batch: &mut Batch, shared: &Shared) -> Result<bool> {
+        batch.clear();
+        self.end_warmup(batch);
+        loop {
+            if !self.mix.prepare_by_time()? {
+                return Ok(false);
+            }
+            let Some((core, program)) = self.mix.untimed() else {
                 break;
             };
-            for order in self.mix.take_orders() {
-                batch.orders.push(Ordered {
-                    order,
-                    instruction: self.cores[order.core].instructions,
-                });
+            self.go_ahead(program, core, batch)?;
+            if let Some(instruction) = self.next_instruction(program, core) {
+                self.mix.set_time(core, shared.time_at(core, instruction));
             }
-            self.accesses += run.range.len() as u64;
-            self.last = (run.core, run.range.len() as u64);
-            self.make(program, &run, batch)?;
+        }
+        match self.mix.next_by_time() {
+            Step::Run(program, run) => self.make(program, &run, batch)?,
+            Step::Order(order) => batch.orders.push(Ordered {
+                order,
+                instruction: self.cores[order.core].instructions,
+                before: 0,
+            }),
         }
         self.end_warmup(batch);
         self.requests += batch.len() as u64;
-        Ok(self.accesses > begin)
+        Ok(true)
+    }
+
+    /// Makes the next accesses of a core that its first level serves.
+    fn go_ahead(&mut self, program: usize, core: usize, batch: &mut Batch) -> Result<()> {
+        while let Some(next) = self.mix.programs()[program].ahead(core)
+            && self.may_go_ahead()
+        {
+            let served = self.served(program, core, &next)?;
+            if served == 0 {
+                break;
+            }
+            let run = self.mix.run(program, core, served);
+            self.make(program, &run, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a core can make accesses before others make earlier ones: nothing takes lines from its private levels, and
+    /// nothing counts accesses.
+    fn may_go_ahead(&self) -> bool {
+        let counts = matches!(self.warmup, Warmup::Accesses(_)) && !self.measures;
+        !counts && self.flushes.ips.iter().all(Option::is_none)
+    }
+
+    /// Returns how many of the next accesses of a core its first level serves.
+    fn served(&self, program: usize, core: usize, next: &Stretch) -> Result<usize> {
+        let Stretch { block, range } = next;
+        let process = block.process.get(range.start).copied().unwrap_or(0);
+        let space = Space::new(program, self.mix.programs().len(), process)?;
+        let (lines, private) = (self.lines, &self.cores[core].private);
+        let holds = |shifted: u64| {
+            let line = match &self.frames {
+                None => Some(lines.of(space, shifted)),
+                Some(frames) => frames.known_line(lines, space, shifted),
+            };
+            line.is_some_and(|line| private.holds(line))
+        };
+        let mut hot = None;
+        let serves = |index: &usize| {
+            let address = block.address[*index];
+            let size = block.size.get(*index).copied().unwrap_or(0);
+            let end = address.saturating_add(size.saturating_sub(1).into());
+            let (first, last) = (address >> lines.shift(), end >> lines.shift());
+            let known = first == last && hot == Some(first);
+            hot = Some(last);
+            known || lines.fits(address) && (first..=last).all(holds)
+        };
+        Ok(range.clone().take_while(serves).count())
+    }
+
+    /// Returns the instruction of a core at its next step, if that is known.
+    fn next_instruction(&self, program: usize, core: usize) -> Option<u64> {
+        let more = self.mix.programs()[program].until_next(core)?;
+        let executed = self.cores[core].instructions;
+        Some(executed.saturating_add(more).min(MOST_INSTRUCTIONS))
     }
 
     /// Notes in the batch where the warm-up ends, if it does.
@@ -214,6 +282,7 @@ impl<'a> CoreSide<'a> {
             }
         }
         self.cores[run.core].instructions = executed;
+        self.accesses += run.range.len() as u64;
         Ok(())
     }
 

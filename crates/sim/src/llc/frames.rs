@@ -100,6 +100,19 @@ impl Frames {
         Ok(self.last.1 << self.shift | within)
     }
 
+    /// Same as [`Frames::line`] where the page was touched before; `None` otherwise.
+    #[inline]
+    pub fn known_line(&self, lines: Lines, space: Space, shifted: u64) -> Option<u64> {
+        let line = lines.of(space, shifted);
+        let page = line >> self.shift;
+        let frame = match page == self.last.0 {
+            true => self.last.1,
+            false => *self.frames.get(&page)?,
+        };
+        let within = line & ((1 << self.shift) - 1);
+        Some(frame << self.shift | within)
+    }
+
     fn frame(&mut self, program: usize, page: u64) -> Result<u64> {
         if let Some(frame) = self.frames.get(&page) {
             return Ok(*frame);

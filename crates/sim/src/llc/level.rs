@@ -48,6 +48,14 @@ impl Level {
         set * self.geometry.ways
     }
 
+    /// Whether a line is present.
+    #[inline]
+    pub fn holds(&self, line: u64) -> bool {
+        let first = self.first_of(line);
+        let set = &self.ways[first..first + self.geometry.ways];
+        set.iter().any(|way| way >> 1 == line)
+    }
+
     /// Makes the most recently used way of a set dirty, if `write`.
     #[inline]
     pub fn again(&mut self, first: usize, write: bool) {

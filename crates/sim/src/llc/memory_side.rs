@@ -207,6 +207,11 @@ impl MemorySide {
         cache.memory.write(line, at).max(until)
     }
 
+    /// Returns the time of a core at an instruction in picoseconds, if it requests nothing before.
+    pub fn time_at(&self, core: usize, instruction: u64) -> u64 {
+        self.cores[core].time_at(instruction)
+    }
+
     /// Has a core execute up to an instruction, and returns its time in picoseconds.
     pub fn advance(&mut self, core: usize, instruction: u64) -> u64 {
         self.cores[core].advance(instruction);

@@ -6,6 +6,7 @@ use terrace_base::{Error, Result};
 use terrace_trace::order::Event;
 use terrace_trace::{Columns, Format, Source};
 
+use super::core::{CYCLE, ISSUE};
 use super::grid::Extent;
 use super::origin;
 use super::program::{Open, Program, Run, file, once, require_trace};
@@ -15,23 +16,37 @@ const MOST_CORES: usize = 256;
 
 /// Instructions, approximately, of a turn, after which the program that is behind takes the next turn.
 const TURN: u64 = 1000;
-/// The same of a turn by time: about as long as a request to memory takes, so that what cores ask for at the same time
-/// meets there.
-const TIMED_TURN: u64 = 50;
+/// Accesses of one instruction, at most: those that gather or scatter have some tens.
+const ACCESSES_AN_INSTRUCTION: u64 = 64;
 
 /// Programs that share a last-level cache, each on separate cores.
 ///
-/// Cores take turns by their time, if it is told ([`Mix::set_time`]), so that a fast one asks for more than a slow one,
-/// and a thread waits for those for which it waited when it was recorded; otherwise programs do by the instructions that
-/// they have executed, so that all progress equally, and threads keep to the order of their trace. A program
+/// Programs take turns by the instructions that they have executed, so that all progress equally, and threads keep to the
+/// order of their trace ([`Mix::next`]). Or cores do by the times of their next steps, so that a fast one asks for more than a
+/// slow one, and a thread waits for those for which it waited when it was recorded ([`Mix::next_by_time`]). A program
 /// that ends begins again until all have run once, as is usual for mixes; repeated accesses count, too,
 /// because other programs run beside them.
 pub struct Mix<'a> {
     programs: Vec<Program<'a>>,
-    /// By core: its time, if it is told.
-    times: Option<Vec<u64>>,
-    /// What has ordered cores since [`Mix::take_orders`].
-    orders: Vec<Order>,
+    /// By core.
+    times: Vec<Time>,
+}
+
+/// When a core makes its next step.
+#[derive(Clone, Copy, Default)]
+struct Time {
+    /// The time in picoseconds, once it is known.
+    at: Option<u64>,
+    /// Accesses of the core so far.
+    accesses: u64,
+}
+
+/// What a core does next.
+pub enum Step {
+    /// Accesses of a program, by number.
+    Run(usize, Run),
+    /// What orders it with others.
+    Order(Order),
 }
 
 /// An event that orders a core with others of its program.
@@ -65,9 +80,8 @@ impl<'a> Mix<'a> {
             program.cores = index * each..(index + 1) * each;
         }
         Ok(Self {
+            times: vec![Time::default(); programs.len() * each],
             programs,
-            times: None,
-            orders: Vec::new(),
         })
     }
 
@@ -143,16 +157,8 @@ impl<'a> Mix<'a> {
     /// # Errors
     /// Errors of the traces.
     pub fn next(&mut self, most: u64) -> Result<Option<(usize, Run)>> {
-        for program in &mut self.programs {
-            program.prepare()?;
-        }
-        if self.programs.iter().all(Program::done) {
+        if !self.prepare()? {
             return Ok(None);
-        }
-        if let Some(mut times) = self.times.take() {
-            let next = self.next_by_time(&mut times, most);
-            self.times = Some(times);
-            return next.map(Some);
         }
         let (turn, instructions) = self.turn();
         let program = &mut self.programs[turn];
@@ -161,43 +167,80 @@ impl<'a> Mix<'a> {
         Ok(Some((turn, program.run(any, most, instructions))))
     }
 
-    /// Returns the next run of the core whose time is behind, of those that need not wait for others.
-    fn next_by_time(&mut self, times: &mut [u64], most: u64) -> Result<(usize, Run)> {
-        self.programs.iter_mut().try_for_each(Program::go_on)?;
-        loop {
-            let programs = self.programs.iter().enumerate();
-            let ready =
-                programs.flat_map(|(program, of)| of.ready().map(move |core| (core, program)));
-            let behind = ready.min_by_key(|(core, _)| (times[*core], *core));
-            let (core, program) = behind.expect("the first step of a program is ready");
-            let of = &mut self.programs[program];
-            let Some(event) = of.take_order(core, &mut times[core]) else {
-                return Ok((program, of.run(core, most, TIMED_TURN)));
-            };
-            self.orders.push(Order {
-                program,
-                core,
-                event,
-            });
-        }
+    /// Reads on where it must be; returns false when all programs have run once.
+    fn prepare(&mut self) -> Result<bool> {
+        self.programs.iter_mut().try_for_each(Program::prepare)?;
+        Ok(!self.programs.iter().all(Program::done))
     }
 
-    /// Has cores take turns by their times, which begin at 0, before the first turn.
+    /// Has cores take turns by time, before the first turn.
     pub fn keep_time(&mut self) {
-        self.times = Some(vec![0; self.cores()]);
         self.programs.iter_mut().for_each(Program::part_cores);
     }
 
-    /// Says how much time a core has taken, and how much its last turn has at least.
-    pub fn set_time(&mut self, core: usize, time: u64, least: u64) {
-        if let Some(known) = self.times.as_mut().and_then(|all| all.get_mut(core)) {
-            *known = time.max(*known + least.max(1));
+    /// Prepares the next turn by time; returns false when all programs have run once. After that, all that is
+    /// [`Mix::untimed`] needs a time.
+    ///
+    /// # Errors
+    /// Errors of the traces.
+    pub fn prepare_by_time(&mut self) -> Result<bool> {
+        if !self.prepare()? {
+            return Ok(false);
+        }
+        for program in &mut self.programs {
+            if program.go_on()? {
+                let times = &mut self.times[program.cores.clone()];
+                times.iter_mut().for_each(|time| time.at = None);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the cores, with their programs, whose next step need not wait for others.
+    fn ready(&self) -> impl Iterator<Item = (usize, usize)> {
+        let programs = self.programs.iter().enumerate();
+        programs.flat_map(|(program, of)| of.ready().map(move |core| (core, program)))
+    }
+
+    /// Returns a core, with its program, that can make a step of which the time is not known.
+    pub fn untimed(&self) -> Option<(usize, usize)> {
+        self.ready()
+            .find(|(core, _)| self.times[*core].at.is_none())
+    }
+
+    /// Says when a core makes its next step, in picoseconds.
+    pub fn set_time(&mut self, core: usize, at: u64) {
+        let time = &mut self.times[core];
+        // Time goes on even if a trace's instructions do not.
+        let least = time.accesses / ACCESSES_AN_INSTRUCTION * CYCLE / ISSUE;
+        time.at = Some(at.max(least));
+    }
+
+    /// Returns the first of all next steps, of at most one access; times of all must be known.
+    pub fn next_by_time(&mut self) -> Step {
+        let first = self
+            .ready()
+            .min_by_key(|(core, _)| (self.times[*core].at, *core));
+        let (core, program) = first.expect("the first step of a program is ready");
+        match self.programs[program].take_order(core) {
+            Some(event) => {
+                self.times[core].at = None;
+                Step::Order(Order {
+                    program,
+                    core,
+                    event,
+                })
+            }
+            None => Step::Run(program, self.run(program, core, 1)),
         }
     }
 
-    /// Takes what has ordered cores before the last run, in its order.
-    pub fn take_orders(&mut self) -> impl Iterator<Item = Order> {
-        self.orders.drain(..)
+    /// Takes accesses of a core, which has as many.
+    pub fn run(&mut self, program: usize, core: usize, accesses: usize) -> Run {
+        let run = self.programs[program].run(core, accesses as u64, u64::MAX);
+        self.times[core].accesses += run.range.len() as u64;
+        self.times[core].at = None;
+        run
     }
 
     /// Returns the program that is behind, and the instructions of its turn.

@@ -20,8 +20,8 @@
 //! - Addresses are virtual unless pages are given frames (`placement`, `frames`), and processes share
 //!   nothing (`lines`). Cores do not take lines from each other: where threads on two cores use a
 //!   line, each keeps a copy, and each that has written to it writes it back.
-//! - Where there are several cores and a memory, the core whose time is behind goes on, and a thread waits for those for
-//!   which it waited when it was recorded (`steps`, `mix`).
+//! - Where there are several cores and a memory, requests are made in the order of time (`core_side`), and a thread waits
+//!   for those for which it waited when it was recorded (`steps`, `mix`).
 //! - The banks of the last level are not modelled.
 
 pub(crate) mod batch;

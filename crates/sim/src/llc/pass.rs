@@ -74,22 +74,11 @@ pub fn run(
         core_side.keep_time();
     }
     let (mut batch, mut next, mut block) = (Batch::default(), Batch::default(), Block::default());
-    let mut more = match by_time {
-        true => core_side.fill_turn(&mut batch)?,
-        false => core_side.fill(&mut batch)?,
-    };
+    let (first, _) = first_by_time(by_time, &mut seeing);
+    let mut more = fill(&mut core_side, first, &mut batch)?;
     while more {
-        let filled = match (by_time, &mut seeing[..]) {
-            (true, [(_, first), others @ ..]) => {
-                first.serve(&batch);
-                others
-                    .iter_mut()
-                    .for_each(|(_, shared)| shared.serve(&batch));
-                core_side.tell_time(|core, instruction| first.advance(core, instruction));
-                core_side.fill_turn(&mut next)
-            }
-            (_, seeing) => serve_and_fill(seeing, &batch, &mut core_side, &mut next),
-        };
+        let (first, others) = first_by_time(by_time, &mut seeing);
+        let filled = serve_and(others, &batch, || fill(&mut core_side, first, &mut next));
         if let Some(sink) = &mut sinks.requests {
             rows(&batch, lines, &mut block);
             sink.write(&block)?;
@@ -126,23 +115,42 @@ pub fn run(
     })
 }
 
-/// Serves a batch in all caches while the next one is made; returns whether there were accesses.
-fn serve_and_fill(
+/// Returns the cache by whose time cores take turns, if they do, which serves requests as they are made; and the caches that
+/// serve them afterwards.
+fn first_by_time<'s, 'c, 'l>(
+    by_time: bool,
+    caches: &'s mut [(&'l Llc, &'c mut Shared)],
+) -> (Option<&'s mut Shared>, &'s mut [(&'l Llc, &'c mut Shared)]) {
+    if !by_time {
+        return (None, caches);
+    }
+    match caches {
+        [(_, first), others @ ..] => (Some(first), others),
+        none => (None, none),
+    }
+}
+
+/// Makes the next batch; returns whether there were accesses.
+fn fill(core_side: &mut CoreSide, first: Option<&mut Shared>, batch: &mut Batch) -> Result<bool> {
+    match first {
+        Some(first) => core_side.fill_by_time(batch, first),
+        None => core_side.fill(batch),
+    }
+}
+
+/// Serves a batch in these caches, while something else is done, and returns what that returns.
+fn serve_and<T: Send>(
     caches: &mut [(&Llc, &mut Shared)],
     batch: &Batch,
-    core_side: &mut CoreSide,
-    next: &mut Batch,
-) -> Result<bool> {
-    let (filled, ()) = rayon::join(
-        || core_side.fill(next),
-        || match caches {
-            [(_, only)] => only.serve(batch),
-            many => many
-                .par_iter_mut()
-                .for_each(|(_, shared)| shared.serve(batch)),
-        },
-    );
-    filled
+    meanwhile: impl FnOnce() -> T + Send,
+) -> T {
+    let (done, ()) = rayon::join(meanwhile, || match caches {
+        [(_, only)] => only.serve(batch),
+        many => many
+            .par_iter_mut()
+            .for_each(|(_, shared)| shared.serve(batch)),
+    });
+    done
 }
 
 /// Writes the requests to memory of the only cache that keeps them.
@@ -174,3 +182,6 @@ fn shared(settings: &LlcMachine, llc: &Llc, cores: usize) -> Result<Shared> {
         cores,
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,6 +54,13 @@ impl Private {
         self.first.is_some() || self.second.is_some()
     }
 
+    /// Whether the level that the core accesses holds a line.
+    #[inline]
+    pub fn holds(&self, line: u64) -> bool {
+        let top = self.first.as_ref().or(self.second.as_ref());
+        top.is_some_and(|level| level.holds(line))
+    }
+
     /// Returns the level that the core accesses.
     #[inline]
     fn top(&mut self) -> Option<&mut Level> {

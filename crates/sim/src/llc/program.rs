@@ -216,7 +216,7 @@ impl<'a> Program<'a> {
             && (self.steps.accesses() == 0
                 || self.steps.queues() > 1
                     && self.steps.accesses() < LOOK_AHEAD
-                    && self.steps.lacks())
+                    && self.steps.any_lacks())
         {
             self.read()?;
         }
@@ -234,15 +234,16 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// Begins again if the trace has ended.
+    /// Begins again if the trace has ended, and returns whether it does.
     ///
     /// # Errors
     /// Errors of the trace.
-    pub fn go_on(&mut self) -> Result<()> {
-        match self.read_on()? {
-            true => Ok(()),
-            false => self.begin(),
+    pub fn go_on(&mut self) -> Result<bool> {
+        let ended = !self.read_on()?;
+        if ended {
+            self.begin()?;
         }
+        Ok(ended)
     }
 
     /// Begins a run through the trace.
@@ -266,9 +267,34 @@ impl<'a> Program<'a> {
         self.steps.ready().map(|queue| self.cores.start + queue)
     }
 
-    /// Takes the event that is the next step of a core, if it is one; `time` is that of the core, which waits.
-    pub fn take_order(&mut self, core: usize, time: &mut u64) -> Option<Event> {
-        self.steps.take_order(core - self.cores.start, time)
+    /// Takes the event that is the next step of a core, if it is one.
+    pub fn take_order(&mut self, core: usize) -> Option<Event> {
+        self.steps.take_order(core - self.cores.start)
+    }
+
+    /// Returns the next accesses of a core, if they are its next step, and not the last that are known: those are made
+    /// when it is their turn, as then the program ends or reads on.
+    pub fn ahead(&self, core: usize) -> Option<Stretch> {
+        let next = self.steps.next(core - self.cores.start)?;
+        let last = next.range.len() == self.steps.accesses();
+        let range = next.range.start..next.range.end - usize::from(last);
+        Some(Stretch {
+            block: Arc::clone(&next.block),
+            range,
+        })
+    }
+
+    /// Returns the instructions that a core executes until its next step, if that is known.
+    pub fn until_next(&self, core: usize) -> Option<u64> {
+        let queue = core - self.cores.start;
+        let instructions = |next: &Stretch| {
+            let count = next.block.instruction[next.range.start];
+            let before = self.threads.get(&next.thread());
+            count.saturating_sub(*before.unwrap_or(&count))
+        };
+        let next = self.steps.next(queue).filter(|_| self.counts_instructions);
+        let is_known = !self.steps.lacks(queue);
+        is_known.then(|| next.map_or(0, instructions))
     }
 
     /// Takes the next run of at most `most` accesses of one thread, up to about `instructions`, on this core, or on any

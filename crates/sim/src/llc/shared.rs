@@ -88,13 +88,8 @@ impl Shared {
 
     /// Serves all requests of a batch.
     pub fn serve(&mut self, batch: &Batch) {
-        for memory_side in &mut self.memory_sides {
-            batch
-                .orders
-                .iter()
-                .for_each(|order| memory_side.order(order));
-        }
         let mut flushed = batch.flushed.iter().peekable();
+        let mut orders = batch.orders.iter().peekable();
         let mut begin = 0;
         loop {
             if batch.measured_from == Some(begin) {
@@ -103,12 +98,17 @@ impl Shared {
             while let Some(flushed) = flushed.next_if(|flushed| flushed.before <= begin) {
                 self.flush(flushed);
             }
+            while let Some(ordered) = orders.next_if(|ordered| ordered.before <= begin) {
+                let memories = self.memory_sides.iter_mut();
+                memories.for_each(|memory| memory.order(ordered));
+            }
             if begin == batch.len() {
                 self.load_near(batch);
                 return;
             }
-            let next = flushed.peek().map_or(batch.len(), |flushed| flushed.before);
-            let end = self.end_of_part(begin, batch).min(next);
+            let flush = flushed.peek().map_or(batch.len(), |flushed| flushed.before);
+            let order = orders.peek().map_or(batch.len(), |ordered| ordered.before);
+            let end = self.end_of_part(begin, batch).min(flush).min(order);
             self.serve_part(batch, begin..end);
             begin = end;
         }
@@ -208,11 +208,11 @@ impl Shared {
         self.memory_sides.iter_mut().for_each(MemorySide::measure);
     }
 
-    /// Has a core execute up to an instruction, and returns its time before the first memory in picoseconds, 0 if there
-    /// is none.
-    pub fn advance(&mut self, core: usize, instruction: u64) -> u64 {
-        let memory = self.memory_sides.first_mut();
-        memory.map_or(0, |memory| memory.advance(core, instruction))
+    /// Returns the time of a core at an instruction before the first memory, in picoseconds, if it requests nothing
+    /// before; 0 if there is no memory.
+    pub fn time_at(&self, core: usize, instruction: u64) -> u64 {
+        let memory = self.memory_sides.first();
+        memory.map_or(0, |memory| memory.time_at(core, instruction))
     }
 
     /// Ends the simulation, after the given instructions of each core.

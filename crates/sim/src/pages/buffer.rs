@@ -53,9 +53,14 @@ impl EvictionBuffer {
         let index = self.waiting.iter().position(ready)?;
         let page = self.waiting.remove(index)?;
         store.clear(page, Flags::WAITING);
+        self.begin(page, store);
+        Some(page)
+    }
+
+    /// Marks a page as being written, which takes room until the write ends.
+    pub(super) fn begin(&mut self, page: PageId, store: &mut Store) {
         store.set(page, Flags::WRITING);
         self.writing += 1;
-        Some(page)
     }
 
     /// Removes a page whose write has ended.

@@ -13,14 +13,14 @@ mod write_back;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use terrace_base::Nanos;
 use terrace_policy::Location;
 use terrace_policy::eviction::Eviction;
 use terrace_policy::prefetch::{Engine, LifeStory};
 use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
-use terrace_trace::order::Event;
+use terrace_trace::order::{Event, Point};
 
 use super::buffer::EvictionBuffer;
 use super::count::{Counts, Latencies, Times};
@@ -31,7 +31,7 @@ use super::settings::{PageMachine, ThreadOrder};
 use super::staging::Staging;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
-use super::timeline::{Point, Timeline};
+use super::timeline::{self, Timeline};
 use super::writes::Writes;
 use crate::intern::PageTable;
 use crate::workload::{Batch, Reference, Run};
@@ -58,6 +58,8 @@ struct Program {
     last: Option<usize>,
     /// Whether its trace says how threads are ordered.
     ordered: bool,
+    /// Points at which threads are created of which no run is known yet.
+    created: FxHashSet<Point>,
 }
 
 /// Simulation of one machine.
@@ -171,9 +173,9 @@ impl Simulation {
     }
 
     /// Returns the recorded points, and one for the end.
-    pub fn timeline(&self) -> Vec<Point> {
+    pub fn timeline(&self) -> Vec<timeline::Point> {
         let now = self.threads.iter().map(Thread::now).max();
-        let end = Point::of(&self.counts, &self.story, now.unwrap_or_default());
+        let end = timeline::Point::of(&self.counts, &self.story, now.unwrap_or_default());
         self.timeline.points(end)
     }
 
@@ -231,6 +233,9 @@ impl Simulation {
         self.programs[program].ordered = true;
         match event {
             Event::Release(point) => {
+                if point.is_creation() {
+                    self.programs[program].created.insert(point);
+                }
                 // What it waits for comes before the point, even if it touches nothing in between.
                 if self.threads[index].is_ordered() {
                     self.threads[index].feed(batch, 0..0, 0..0);
@@ -238,7 +243,10 @@ impl Simulation {
                 }
                 self.name_end(index, Mark::Point(program, point));
             }
-            Event::Acquire(point) => self.threads[index].come_after(Mark::Point(program, point)),
+            Event::Acquire(point) => {
+                self.programs[program].created.remove(&point);
+                self.threads[index].come_after(Mark::Point(program, point));
+            }
         }
     }
 
@@ -326,10 +334,20 @@ impl Simulation {
         self.threads.iter().filter(own).map(Thread::known).sum()
     }
 
-    /// Returns a program without known touches that has not ended.
-    fn unknown_program(&self) -> Option<usize> {
-        let unknown = |program: &Program| program.threads.is_empty() && !program.ended;
-        self.programs.iter().position(unknown)
+    /// Returns a program that has not ended, of which no touches are known, or of which threads were created that are not
+    /// known: they may begin before others go on. A thread without touches is given up after a while.
+    fn unknown_program(&mut self) -> Option<usize> {
+        for program in 0..self.programs.len() {
+            let of = &self.programs[program];
+            if of.ended || !of.threads.is_empty() && of.created.is_empty() {
+                continue;
+            }
+            if self.known(program) < LOOK_AHEAD {
+                return Some(program);
+            }
+            self.programs[program].created.clear();
+        }
+        None
     }
 
     /// Returns the thread with the earliest clock among the ready threads, the first of several, and

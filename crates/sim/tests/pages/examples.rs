@@ -73,6 +73,29 @@ fn an_eviction_buffer_hides_writes_and_gives_pages_back() {
     assert_eq!(outcome.time(), Nanos(13 + (10 + 1 + 16 + 12) + rescue));
 }
 
+/// As Linux does with a dirty page that its reclaim comes to.
+#[test]
+fn a_policy_has_dirty_pages_written_that_stay() {
+    let mut machine = settings(3);
+    machine.replacement = replacement::Spec::parse("linux").expect("it is there");
+    (machine.fault.write_out, machine.fault.write_again) = (Nanos(32), Nanos(64));
+    // For 4 leaves 2, and 1 is written, which is a hit then, and dirty again; for 2 leave 3 and 4, and 1 is written again.
+    let before = [(1, W), (2, R), (3, R), (4, R), (1, W), (5, R), (2, R)];
+    let outcome = simulate(machine.clone(), &[touches(&before)], 9);
+    let counts = &outcome.counts;
+    assert_eq!((counts.full_misses, counts.evictions), (1, 3));
+    assert_eq!(counts.writebacks, 2 + 3);
+    assert_eq!(outcome.times.write_out, Nanos(4 * 32 + 64));
+    // It goes without another write for 6.
+    let after: Vec<_> = before.into_iter().chain([(6, R)]).collect();
+    let gone = simulate(machine.clone(), &[touches(&after)], 9);
+    assert_eq!(gone.counts.evictions, 4);
+    // Its tier holds no page of DRAM: what leaves is written.
+    machine.inclusion = Inclusion::Exclusive;
+    let counts = simulate(machine, &[touches(&after)], 9).counts;
+    assert_eq!(counts.writebacks, counts.evictions);
+}
+
 #[test]
 fn a_second_thread_waits_for_the_same_read() {
     // Both touch page 1 and push it out with 2; at 2000 and 2010 both want it back.

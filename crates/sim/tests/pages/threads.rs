@@ -145,6 +145,49 @@ fn threads_over_slices_of_their_own_are_as_if_merged_by_instructions() {
     }
 }
 
+/// A program that creates two threads over slices of their own, joins the first, and goes on. The rows of the second come
+/// before what it does then or, as where a processor was busy, behind, which is more than is read at once.
+fn joined(late: bool, point: impl Fn(u64) -> Point) -> (Vec<Access>, Vec<Order>) {
+    let (mut accesses, _) = slices(2);
+    let end = accesses.len().div_ceil(2) + 1;
+    let second = accesses.split_off(end);
+    let after = (0..1 << 18).map(|index| touch(0, 30 + index, 0, false));
+    let mut orders = Vec::new();
+    for thread in [1, 2] {
+        orders.push(event(3, 0, Event::Release(point(thread))));
+    }
+    orders.push(event(3, 1, Event::Acquire(point(1))));
+    orders.push(release(end, 1, 50));
+    let begin = Event::Acquire(point(2));
+    match late {
+        true => {
+            orders.push(acquire(accesses.len(), 0, 50));
+            accesses.extend(after);
+            orders.push(event(accesses.len(), 2, begin));
+            accesses.extend(second);
+        }
+        false => {
+            orders.push(event(accesses.len(), 2, begin));
+            accesses.extend(second);
+            orders.push(acquire(accesses.len(), 0, 50));
+            accesses.extend(after);
+        }
+    }
+    (accesses, orders)
+}
+
+#[test]
+fn a_thread_whose_rows_come_late_began_when_it_was_created() {
+    let time = |late, point: fn(u64) -> Point| {
+        let (accesses, orders) = joined(late, point);
+        replay(settings(40), &accesses, &orders).time()
+    };
+    let creation = |thread| Point(thread).of_creation();
+    assert_eq!(time(true, creation), time(false, creation));
+    // Where nothing says that there is another, the first goes on as if alone.
+    assert!(time(true, Point) < time(false, Point));
+}
+
 /// A program of several threads: touches, releases, and acquires of points that were released before.
 fn programs() -> impl Strategy<Value = (Vec<Access>, Vec<Order>)> {
     let step = (0..4_u16, 0..12_u64, 0..10_u8, any::<prop::sample::Index>());

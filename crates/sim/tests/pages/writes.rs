@@ -7,6 +7,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
 use terrace_base::Result;
 use terrace_device::Energy;
+use terrace_policy::replacement;
 use terrace_policy::write::{self, Contents};
 use terrace_sim::pages::{Outcome, PageMachine, SchemeOutcome, Unwritten, Writing, levelling, run};
 use terrace_sim::workload::Workload;
@@ -357,6 +358,28 @@ fn energy_and_lifetime_by_hand() {
     close(inclusive.even_years, 1e7 / runs_a_year);
     close(dcw.first_years, 1e7 / (2.0 / 512.0) / runs_a_year);
     close(dcw.even_years, 1e7 / (2.0 / 512.0 / 128.0) / runs_a_year);
+}
+
+/// Linux has the first page written twice while it stays; three others leave, of which no copy is needed.
+#[test]
+fn what_is_written_and_stays_is_of_inclusive_schemes() {
+    let rows = rows(&[
+        (0, true, vec![(0, 1)]),
+        (1, false, vec![]),
+        (2, false, vec![]),
+        (3, false, vec![]),
+        (0, true, vec![(0, 3)]),
+        (4, false, vec![]),
+        (1, false, vec![]),
+    ]);
+    let mut machine = machine(3, "page,inclusive", "none", 5);
+    machine.replacement = replacement::Spec::parse("linux").expect("it is there");
+    let outcome = simulate(&rows, machine);
+    let [page, inclusive] = &outcome.schemes[..] else {
+        panic!("two schemes")
+    };
+    assert_eq!((page.left, page.pages), (3, 3));
+    assert_eq!((inclusive.left, inclusive.pages), (3, 2));
 }
 
 /// A page that a system call has changed is read after that, and not written by the program.

@@ -13,6 +13,8 @@ struct Folio {
     young: bool,
     /// PG_referenced.
     referenced: bool,
+    /// PG_dirty.
+    dirty: bool,
 }
 
 #[derive(Default)]
@@ -20,6 +22,10 @@ pub struct Linux {
     /// Next to be looked at first.
     inactive: Vec<Folio>,
     active: Vec<Folio>,
+    /// Under writeback, in the order in which that began.
+    writeback: Vec<Folio>,
+    /// What the driver was not told of.
+    untold: Vec<PageId>,
     /// Freed, and not yet gone.
     freed: Vec<Folio>,
     nonresident_age: usize,
@@ -48,6 +54,13 @@ impl Linux {
             let (young, referenced) = (folio.young, folio.referenced);
             folio.young = false;
             folio.referenced = true;
+            if !young && folio.dirty {
+                folio.referenced = false;
+                folio.dirty = false;
+                self.untold.push(folio.page);
+                self.writeback.push(folio);
+                continue;
+            }
             if !young {
                 self.shadows.insert(folio.page, self.nonresident_age);
                 self.freed.push(folio);
@@ -57,6 +70,13 @@ impl Linux {
                 self.inactive.push(folio);
             }
             self.nonresident_age += usize::from(!young || referenced);
+        }
+    }
+
+    /// The folio written last is moved to the end of the queue last.
+    fn end_writeback(&mut self) {
+        for folio in self.writeback.drain(..) {
+            self.inactive.insert(0, folio);
         }
     }
 
@@ -95,19 +115,27 @@ impl Linux {
 
 impl Simple for Linux {
     fn pages(&self) -> Vec<PageId> {
-        let folios = self.inactive.iter().chain(&self.active).chain(&self.freed);
+        let queues = [&self.inactive, &self.active, &self.freed];
+        let folios = queues.into_iter().flatten();
         folios.map(|folio| folio.page).collect()
     }
 
     fn hit(&mut self, touch: Touch) {
         for folio in self.inactive.iter_mut().chain(&mut self.active) {
-            folio.young |= folio.page == touch.page;
+            if folio.page == touch.page {
+                folio.young = true;
+                folio.dirty |= touch.write;
+            }
         }
     }
 
     fn evict(&mut self) -> PageId {
+        if self.freed.is_empty() {
+            self.untold.clear();
+        }
         while self.freed.is_empty() {
             self.shrink_node();
+            self.end_writeback();
         }
         self.freed.remove(0).page
     }
@@ -117,6 +145,7 @@ impl Simple for Linux {
             page,
             young: touch.is_some(),
             referenced: false,
+            dirty: touch.is_some_and(|touch| touch.write),
         };
         let shadow = self.shadows.remove(&page);
         let distance = shadow.map(|shadow| self.nonresident_age - shadow);
@@ -127,6 +156,10 @@ impl Simple for Linux {
         } else {
             self.inactive.push(folio);
         }
+    }
+
+    fn writes(&mut self) -> Vec<PageId> {
+        std::mem::take(&mut self.untold)
     }
 
     fn remove(&mut self, page: PageId) {

@@ -21,6 +21,11 @@ pub trait Simple: Send + 'static {
 
     /// Marks a page as clean.
     fn cleaned(&mut self, _page: PageId) {}
+
+    /// Returns the pages to be written now.
+    fn writes(&mut self) -> Vec<PageId> {
+        Vec::new()
+    }
 }
 
 /// Makes a DRAM of `capacity` pages under a simple policy.
@@ -58,6 +63,10 @@ impl<P: Simple> Replacement for Dram<P> {
 
     fn cleaned(&mut self, page: PageId) {
         self.policy.cleaned(page);
+    }
+
+    fn writes(&mut self) -> Vec<PageId> {
+        self.policy.writes()
     }
 
     fn remove(&mut self, page: PageId) {

@@ -79,7 +79,9 @@ impl Simulation {
         self.leave_prefetch_cache(page, flags);
         let is_coming = flags.any(Flags::FLIGHT);
         if self.settings.mapped == Mapped::AtArrival && !is_coming {
-            self.make_room(index, evicted, pages);
+            if let Some(evicted) = evicted {
+                self.evict_in_background(evicted, self.threads[index].now(), pages);
+            }
         } else {
             self.fault_on_fetched(index, page, is_coming, evicted, pages);
         }
@@ -107,15 +109,6 @@ impl Simulation {
         self.will_map(index, before);
         if self.threads[index].to_map > 0 && self.threads[index].state == State::Running {
             self.threads[index].state = State::Joining;
-        }
-    }
-
-    /// Evicts a page for one that is mapped, which delays no thread.
-    fn make_room(&mut self, index: usize, evicted: Option<PageId>, pages: &PageTable) {
-        if let Some(evicted) = evicted {
-            self.counts.background_evictions += 1;
-            self.evict(evicted, pages);
-            self.flush(self.threads[index].now());
         }
     }
 
@@ -211,11 +204,20 @@ impl Simulation {
         if let Some(evicted) = evicted {
             self.spend(index, Part::Unmap, way);
             self.shoot_down(index);
-            match self.evict(evicted, pages) {
-                Departure::Clean => {}
-                Departure::New => self.spend(index, Part::WriteOut, way),
-                Departure::Again => self.spend(index, Part::WriteAgain, way),
+            let departure = self.evict(evicted, pages);
+            self.hand_over(index, departure, way);
+            for begun in self.write_staying(self.threads[index].now()) {
+                self.hand_over(index, begun, way);
             }
+        }
+    }
+
+    /// Charges a thread with handing a page to the device.
+    fn hand_over(&mut self, index: usize, page: Departure, way: Way) {
+        match page {
+            Departure::Clean => {}
+            Departure::New => self.spend(index, Part::WriteOut, way),
+            Departure::Again => self.spend(index, Part::WriteAgain, way),
         }
     }
 

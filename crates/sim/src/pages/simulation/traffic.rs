@@ -128,10 +128,16 @@ impl Simulation {
                 self.waste(dropped, pages);
             }
         } else if let Some(evicted) = self.replacement.prefetch(page) {
-            self.counts.background_evictions += 1;
-            self.evict(evicted, pages);
-            self.flush(now);
+            self.evict_in_background(evicted, now, pages);
         }
+    }
+
+    /// Evicts a page, and has written what the policy wants written, which delays no thread.
+    pub(super) fn evict_in_background(&mut self, page: PageId, now: Nanos, pages: &PageTable) {
+        self.counts.background_evictions += 1;
+        self.evict(page, pages);
+        self.write_staying(now);
+        self.flush(now);
     }
 
     pub(super) fn read(&mut self, page: PageId, class: Class, now: Nanos) {
@@ -260,15 +266,43 @@ impl Simulation {
     pub(super) fn flush(&mut self, now: Nanos) {
         let urgent = self.staging.is_some() || self.buffer.is_over_full();
         while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
-            self.counts.writebacks += 1;
             let changed = self.store.flags(page).any(Flags::DIRTY);
-            self.store.write_out(page);
+            self.write(page, now);
             if let Some(writes) = &mut self.writes {
                 let has_copy = self.settings.inclusion == Inclusion::Inclusive;
                 writes.leave(page, changed || !has_copy);
             }
-            self.submit(page, Kind::Write, Class::Background, now);
         }
+    }
+
+    /// Starts the writes of dirty pages that stay in DRAM, which the policy asks for; returns what they are. A page
+    /// that is still being written is written when it leaves, and so are all if the tier holds no page of DRAM.
+    pub(super) fn write_staying(&mut self, now: Nanos) -> Vec<Departure> {
+        let mut begun = Vec::new();
+        for page in self.replacement.writes() {
+            let flags = self.store.flags(page);
+            let is_due = flags.any(Flags::DIRTY) && !flags.any(Flags::IN_DRAM);
+            if !is_due || self.settings.inclusion == Inclusion::Exclusive {
+                continue;
+            }
+            begun.push(match flags.any(Flags::TIER) {
+                true => Departure::Again,
+                false => Departure::New,
+            });
+            self.buffer.begin(page, &mut self.store);
+            self.write(page, now);
+            if let Some(writes) = &mut self.writes {
+                writes.write_back(page);
+            }
+        }
+        begun
+    }
+
+    /// Writes a page of the eviction buffer to its device.
+    fn write(&mut self, page: PageId, now: Nanos) {
+        self.counts.writebacks += 1;
+        self.store.write_out(page);
+        self.submit(page, Kind::Write, Class::Background, now);
     }
 
     /// Handles the next completion of the devices.

@@ -1,9 +1,10 @@
 //! What write schemes write of real page contents, and how that wears the slow memory out.
 //!
 //! The machine tells of each touch, with what it changed in the page ([`Writes::touch`]), and of each page
-//! that leaves DRAM ([`Writes::leave`]). Each scheme of [`terrace_policy::write`] is then asked what it writes
-//! at the place that the page goes to; so all schemes see the same evictions, in one pass. The machine itself
-//! takes the time of writing whole pages, whatever the schemes save.
+//! that leaves DRAM ([`Writes::leave`]), or is written and stays ([`Writes::write_back`]). Each scheme of
+//! [`terrace_policy::write`] is then asked what it writes at the place that the page goes to; so all schemes see
+//! the same evictions, in one pass. The machine itself takes the time of writing whole pages, whatever the
+//! schemes save.
 //!
 //! - [`contents`]: what pages hold in DRAM;
 //! - [`placement`]: the place of a page in the slow memory: its own (`pin`), or the one that was free for
@@ -165,10 +166,23 @@ impl Writes {
     /// left, or a machine has dropped the copy that it left behind. A page that something else has changed, such as
     /// a system call, is dirty as well. A page that was never changed is zeros, of which no copy is needed.
     pub(super) fn leave(&mut self, page: PageId, dirty: bool) {
-        let dirty = self.pages.take_changed(page) || dirty;
         self.left += 1;
+        self.write(page, dirty, true);
+    }
+
+    /// Writes a page that was changed and stays in DRAM, by each scheme whose tier has pages of DRAM as well.
+    pub(super) fn write_back(&mut self, page: PageId) {
+        self.write(page, true, false);
+    }
+
+    fn write(&mut self, page: PageId, dirty: bool, leaves: bool) {
+        let dirty = self.pages.take_changed(page) || dirty;
         for (index, placement) in self.placements.iter_mut().enumerate() {
-            if placement.inclusive && !dirty {
+            let is_due = match placement.inclusive {
+                true => dirty,
+                false => leaves,
+            };
+            if !is_due {
                 continue;
             }
             let place = placement.place(page);

@@ -36,7 +36,8 @@
 //! A trace without the keys does not say what was given back.
 //!
 //! So is [what orders threads](crate::order): `terrace.orders` is such a table with the header
-//! `row,process,thread,acquires,point`, and `terrace.orders.xxh3` its checksum.
+//! `row,process,thread,acquires,point`, and `terrace.orders.xxh3` its checksum. Bit 31 of a point says that a thread or
+//! process is created there ([`crate::order::Point::is_creation`]); it is 0 everywhere in traces of earlier versions.
 //!
 //! So are [allocations](crate::allocation): `terrace.allocations` is such a table with the header
 //! `began,ended,process,site,address,bytes`, in the order of the first, rows as above, `ended` empty where the object
