@@ -35,7 +35,7 @@ GRAPHS = ["graph-csr", LOW_LOCALITY]
 FAULT_MUCH = [*GRAPHS, "neighbours"]
 THREADS = [2, 4, 8, 16, 32]
 # Rows of a recording at most, and of a quick one.
-LIMIT, QUICK = 20_000_000, 5_000_000
+LIMIT, QUICK = 20_000_000, 10_000_000
 PARTS = ["copy", "trap", "map", "unmap", "shootdown"]
 COLOURS = ["#7cb518", "#5c4d7d", "#f3a712", "#e07a5f", "#2a9d8f", "#8d6346", "#6c757d"]
 
