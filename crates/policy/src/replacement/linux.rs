@@ -339,12 +339,12 @@ mod tests {
 
     #[test]
     fn reclaim_begins_with_a_4096th_of_the_pressure() {
-        // The first four priorities look at 2, 4, 8 and 16 pages; the next one frees enough with 32 of its 33.
-        const PAGES: u32 = 12 << 12;
+        // The first four priorities look at 2, 4, 9 and 18 pages, which is enough.
+        const PAGES: u32 = 13 << 12;
         let mut linux = Linux::new(PAGES as usize);
         assert!((0..PAGES).all(|page| linux.fetch(PageId(page)).is_none()));
         assert_eq!(linux.fetch(PageId(PAGES)), Some(PageId(0)));
-        assert_eq!(linux.queues.len(Queue::Reclaimed), 2 + 4 + 8 + 16 + 32 - 1);
+        assert_eq!(linux.queues.len(Queue::Reclaimed), 2 + 4 + 9 + 18 - 1);
     }
 
     #[test]
