@@ -4,6 +4,7 @@ import importlib.util
 import json
 import sys
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -157,13 +158,26 @@ class OskinLoh(unittest.TestCase):
         points = {name: {"successful": s, "useless": u} for name, (s, u) in points.items()}
         self.assertEqual(self.script.prefetching.front(points), ["a", "b", "d", "e"])
 
-    def test_prefetching_costs_what_its_option_says(self):
-        runs = {"first-use": {"faults": 1, "late": 1, "issued": 9}, "software": {"faults": 1, "late": 1, "issued": 2}}
-        ways = self.script.prefetching.Prefetching(self.work, runs)
+    def test_gains_are_of_times_and_computed_of_counts(self):
+        off = {"time_ns": 4000, "compute_ns": 1000, "faults": 2, "late": 0, "issued": 0}
+        runs = {"slow": {"time_ns": 6000}, "off": off, "hardware": {"time_ns": 2000, "faults": 1, "late": 1, "issued": 9},
+                "software": {"time_ns": 5000, "faults": 1, "late": 0, "issued": 2}}
+        ways = self.script.prefetching.Prefetching(runs, 1.9)
+        self.assertAlmostEqual(ways.gain("hardware"), 2)
+        self.assertAlmostEqual(ways.speedup("software"), 6 / 5)
         copied = self.script.prefetching.COPY
-        self.assertAlmostEqual(ways.time(2, "hardware"), 1200 + (1400 + copied) / 1.9)
-        self.assertAlmostEqual(ways.time(2, "assisted"), 1200 + (2800 + 2800) / 1.9)
-        self.assertAlmostEqual(ways.time(2, "software"), 1200 + (2800 + 2 * copied) / 1.9)
+        without = 1000 + 2 * 2800 / 1.9
+        self.assertAlmostEqual(ways.computed("hardware"), without / (1000 + (1400 + copied) / 1.9))
+        self.assertAlmostEqual(ways.computed("software"), without / (1000 + (2800 + 2 * copied) / 1.9))
+
+    def test_a_fault_costs_the_cycles_that_are_stated(self):
+        prefetching = self.script.prefetching
+        for name, cycles in (("software", prefetching.SOFTWARE), ("hardware", prefetching.HARDWARE)):
+            machine = tomllib.loads((PAPERS / "oskin-loh-2015" / f"{name}.toml").read_text())
+            fault = machine["fault"]
+            time = machine["tier"]["read"] + sum(value for value in fault.values() if type(value) is int)
+            self.assertAlmostEqual(time * 1.9, cycles, delta=3)
+            self.assertAlmostEqual(machine["tier"]["read"] * 1.9, prefetching.COPY, delta=2)
 
     def test_every_panel_shows_what_was_simulated(self):
         prefetching = self.script.prefetching

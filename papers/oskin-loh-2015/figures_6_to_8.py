@@ -1,5 +1,8 @@
 """Prefetching: mechanisms and their times (figure 6), and settings of predictors (figures 7 and 8)."""
 
+from dataclasses import dataclass
+from pathlib import Path
+
 import common
 from common import geometric_mean, mean, table
 
@@ -13,18 +16,51 @@ STATES = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18]
 # Enough that the degree cuts nothing off: every stride, miss and multiple of the design space.
 DEGREE = max(DEPTHS) * max(HISTORIES) * max(STRIDES)
 
-# Cycles: of a fault with the fast shoot-down and of one managed in hardware (figure 2), and of moving
-# a page (V.A: 13,000 to 55,000 divided by 20 to 80).
+# Cycles of a fault with the fast shoot-down, as in software.toml, of which COPY are the move of the page (V.A: 13,000 to
+# 55,000 divided by 20 to 80). One managed in hardware takes 1,400 (figure 2), as in hardware.toml.
 SOFTWARE, HARDWARE, COPY = 2800, 1400, 680
+FOLDER = Path(__file__).resolve().parent
+# Pages that hardware moves at the same time: the memory's channels (II.A).
+CHANNELS = 4
 
-# Figure 6's options: the run whose counts they are worked out from, and the cycles of a fault, of a
-# page that is touched before it has arrived, and of a page fetched ahead.
+
+@dataclass(frozen=True)
+class Way:
+    """One of figure 6's options, as settings of `terrace sim pages`. What is fetched ahead is mapped as it arrives."""
+
+    # What handles faults: software.toml or hardware.toml.
+    faults: str = "software"
+    # Whether hardware fetches ahead, beside the program; else the handler of a fault does, page by page.
+    beside: bool = True
+    first_use: bool = True
+    cache: bool = True
+
+    def settings(self, threads):
+        return {
+            "machine": FOLDER / f"{self.faults}.toml",
+            "channels": CHANNELS if self.beside else threads,
+            "prefetch": "stride:trigger=first-use" if self.first_use else "stride",
+            "prefetch_cache": CACHE if self.cache else 0,
+            "prefetch_work": "asynchronous" if self.beside else "synchronous",
+            "prefetch_map": "arrival",
+        }
+
+
 WAYS = {
-    "hardware": ("first-use", HARDWARE, COPY, 0),
-    "assisted": ("first-use", SOFTWARE, SOFTWARE, 0),
-    "assisted, synchronous": ("synchronous", SOFTWARE, 0, COPY),
-    "assisted, faults only": ("faults", SOFTWARE, SOFTWARE, 0),
-    "software": ("software", SOFTWARE, 0, COPY),
+    "hardware": Way(faults="hardware"),
+    "assisted": Way(),
+    "assisted, synchronous": Way(beside=False),
+    "assisted, faults only": Way(first_use=False),
+    "software": Way(beside=False, first_use=False, cache=False),
+}
+# The cycles by which these times were computed before the simulator had them, from the counts of a run: of a fault, of a page
+# that is touched before it has arrived, and of a page fetched ahead.
+COMPUTED = {
+    "hardware": (HARDWARE, COPY, 0),
+    "assisted": (SOFTWARE, SOFTWARE, 0),
+    "assisted, synchronous": (SOFTWARE, 0, COPY),
+    "assisted, faults only": (SOFTWARE, SOFTWARE, 0),
+    "software": (SOFTWARE, 0, COPY),
 }
 CALLED = {
     "hardware": "all hardware",
@@ -33,8 +69,6 @@ CALLED = {
     "assisted, faults only": "the same, triggered by faults only",
     "software": "all software",
 }
-# Rows of each recording for figures 7 and 8: 46 machines over all of it would take too long.
-ROWS, WARMUP = 25_000_000, 15_000_000
 MACHINE = {"dram": "20%", "memory": "dram", "replacement": "fifo", "fault_cost": SOFTWARE}
 
 
@@ -42,19 +76,20 @@ def stride(history, strides, depth):
     return f"stride:history={history},strides={strides},depth={depth},degree={DEGREE},trigger=first-use"
 
 
-def ways_of_prefetching(trace, warmup):
-    """Returns the runs of figure 6, and the run without prefetching, by name."""
-    main = common.simulate(trace, warmup, **MACHINE, prefetch=["off", "stride"], prefetch_work="synchronous")
-    apart = common.simulate(trace, warmup, **MACHINE, prefetch_cache=CACHE,
-                            prefetch=["stride", "stride:trigger=first-use"],
-                            prefetch_work=["asynchronous", "synchronous"])
-    found = {"off": main[0], "software": main[1]}
-    for run in apart:
-        settings = run["settings"]
-        first_use, waits = "trigger" in settings["prefetch"], settings["work"] == "synchronous"
-        if first_use or not waits:
-            found["faults" if not first_use else "synchronous" if waits else "first-use"] = run
-    return found
+def ways_of_prefetching(trace, warmup, model, threads=1):
+    """Simulates figure 6's options, the page cache without prefetching, and slow memory alone, by the times of accesses of
+    a model; returns what is needed of each run, by name."""
+    lines = {"instruction_time": f"{1 / model.ghz:.3f}ns", "fast_line": f"{model.fast:.3f}ns",
+             "slow_line": f"{model.fast * model.ratio:.3f}ns"}
+    machine = lines | {"dram": MACHINE["dram"], "replacement": MACHINE["replacement"], "initial": "tier"}
+    settings = {"off": {"machine": FOLDER / "software.toml", "channels": threads}}
+    settings |= {name: way.settings(threads) for name, way in WAYS.items()}
+    found = {}
+    for name, own in settings.items():
+        [run] = common.simulate(trace, warmup, **machine, **own)
+        found[name] = counts(run) | {"time_ns": run["time_ns"], "compute_ns": run["times_ns"]["compute"]}
+    [slow] = common.simulate(trace, warmup, **lines, dram=MACHINE["dram"], memory="dram", fault_cost="none", migration="never")
+    return found | {"slow": {"time_ns": slow["time_ns"]}}
 
 
 def counts(run):
@@ -65,16 +100,15 @@ def counts(run):
         key: round(value, 4) if isinstance(value := found[key], float) else value for key in kept}
 
 
-def parameters(trace):
-    """Simulates a part of one program with every setting of figures 7 and 8, by setting."""
-    machine = MACHINE | {"limit": ROWS}
+def parameters(trace, warmup):
+    """Simulates one program with every setting of figures 7 and 8, by setting."""
     named = named_settings()
-    runs = common.simulate(trace, WARMUP, **machine, prefetch_cache=CACHE, prefetch=list(named.values()))
+    runs = common.simulate(trace, warmup, **MACHINE, prefetch_cache=CACHE, prefetch=list(named.values()))
     found = {name: counts(run) for name, run in zip(named, runs, strict=True)}
     others = [size for size in CACHES if size != CACHE]
-    runs = common.simulate(trace, WARMUP, **machine, prefetch_cache=others, prefetch=stride(**BEST))
+    runs = common.simulate(trace, warmup, **MACHINE, prefetch_cache=others, prefetch=stride(**BEST))
     found |= {f"cache {size}": counts(run) for size, run in zip(others, runs, strict=True)}
-    off = common.simulate(trace, WARMUP, **machine)[0]
+    off = common.simulate(trace, warmup, **MACHINE)[0]
     return {"faults_without": off["full_misses"], "settings": found}
 
 
@@ -146,47 +180,50 @@ def design_space(found):
 
 
 class Prefetching:
-    """Times of figure 6's options by the model of repeat.py: its times, and the cost of prefetches."""
+    """Gains of figure 6's options, of times that are simulated, and of times that are computed from the same runs' counts."""
 
-    def __init__(self, work, runs):
-        self.work, self.runs = work, runs
+    def __init__(self, runs, ghz):
+        self.runs, self.ghz = runs, ghz
 
-    def time(self, access, way):
-        run, fault, late, fetched = WAYS[way]
-        found = self.runs[run]
-        cycles = found["faults"] * fault + found["late"] * late + found["issued"] * fetched
-        return self.work.time(access) + cycles / self.work.ghz
-
-    def speedup(self, fast, way):
+    def speedup(self, way):
         """Returns the speed-up over slow memory for everything."""
-        return self.work.time(fast * self.work.ratio) / self.time(fast, way)
+        return self.runs["slow"]["time_ns"] / self.runs[way]["time_ns"]
 
-    def gain(self, fast, way):
+    def gain(self, way):
         """Returns the gain over the page cache without prefetching, its faults in software."""
-        return self.work.time(fast, SOFTWARE) / self.time(fast, way)
+        return self.runs["off"]["time_ns"] / self.runs[way]["time_ns"]
+
+    def computed(self, way):
+        """Returns the gain as it was computed before: the program's work in fast memory, and faults and pages fetched ahead by
+        their cycles."""
+        def time(found, fault, late=0, fetched=0):
+            cycles = found["faults"] * fault + found["late"] * late + found["issued"] * fetched
+            return self.runs["off"]["compute_ns"] + cycles / self.ghz
+
+        return time(self.runs["off"], SOFTWARE) / time(self.runs[way], *COMPUTED[way])
 
 
-def compare_ways(works, programs, fast, apart):
+def compare_ways(runs, ghz, apart):
     """Returns gains and speed-ups of figure 6, by program and on average; `apart` is in no average."""
-    every = {name: Prefetching(works[name], one["prefetching"]) for name, one in programs.items()}
-    usual = [one for name, one in every.items() if name != apart]
+    every = {name: Prefetching(one, ghz) for name, one in runs.items()}
+    usual = [name for name in every if name != apart]
 
     def of(call, those):
-        return {way: round(geometric_mean([call(one, way) for one in those]), 4) for way in WAYS}
+        return {way: round(geometric_mean([call(name, way) for name in those]), 4) for way in WAYS}
 
-    def both(those):
+    def all_of(those):
         return {
-            "gain": of(lambda one, way: one.gain(fast, way), those),
-            "speedup": of(lambda one, way: one.speedup(fast, way), those),
+            "gain": of(lambda name, way: every[name].gain(way), those),
+            "computed": of(lambda name, way: every[name].computed(way), those),
+            "speedup": of(lambda name, way: every[name].speedup(way), those),
         }
 
-    return {name: both([one]) for name, one in every.items()} | {"average": both(usual)}
+    return {name: all_of([name]) for name in every} | {"average": all_of(usual)}
 
 
-def draw_ways(results, paper, path, stands_for):
+def draw_ways(ways, paper, path, stands_for):
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=(11, 3.6))
-    ways = results["ways"]
     series = {f"ours: {CALLED[way]}": [one["gain"][way] for one in ways.values()] for way in WAYS}
     shades = ["#013a63", "#2a6f97", "#61a5c2", "#a9d6e5", "#f3a712"]
     groups = [f"{name}\n({stands_for[name]})".replace(", ", ",\n") if name in stands_for else name for name in ways]
@@ -199,7 +236,8 @@ def draw_ways(results, paper, path, stands_for):
     axes.axhline(1, color="black", linewidth=0.8)
     axes.tick_params(axis="x", labelsize=7.5)
     axes.set_yscale("log")
-    ticks = [0.5, 1, 2, 5, 10, 20]
+    most = max(max(values) for values in series.values())
+    ticks = [tick for tick in (0.5, 1, 2, 5, 10, 20) if tick < 2 * most]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_ylabel("speed-up over the page cache\nwithout prefetching (ours, simulated)")
@@ -277,21 +315,30 @@ def way_row(name, gain):
     return [name, *(f"{gain[way]:.2f}" for way in WAYS)]
 
 
-def tables(results, paper):
-    ways, average = results["ways"], results["parameter_averages"]
-    way_rows = [way_row(f"**average** of these {len(ways) - 1}" if name == "average" else name, one["gain"])
-                for name, one in ways.items()]
-    graphs = results.get("ways_of_graphs", {})
-    way_rows += [way_row(name, one["gain"]) for name, one in graphs.items()]
-    if graphs:
-        every = [one["gain"] for name, one in (ways | graphs).items() if name != "average"]
-        way_rows.append(way_row(f"**average** of all {len(every)}",
-                                {way: geometric_mean([gain[way] for gain in every]) for way in WAYS}))
+def tables_of_ways(ways, paper, apart, prefix=""):
+    """Shows gains and speed-ups of figure 6, and gains as they were computed before, by program and on average."""
+    usual = [name for name in ways if name not in ("average", apart)]
+    average = f"**average** of these {len(usual)}"
+    ordered = [name for name in ways if name != apart] + [name for name in ways if name == apart]
+
+    def rows(key):
+        return [way_row(average if name == "average" else name, ways[name][key]) for name in ordered]
+
     stated = stated_gains(paper)
-    way_rows.append(["**paper**, average", *(f"{stated[way]:.2f}" for way in WAYS)])
-    way_rows.append([f"**over slow memory alone**, average of these {len(ways) - 1}", *(f"{ways['average']['speedup'][w]:.2f}" for w in WAYS)])
     without = paper["prefetching"]["average_speedup"]["none"]
-    way_rows.append(["**paper**, the same", *(f"{stated[way] * without:.2f}" for way in WAYS)])
+    heads = ["program", *(CALLED[way] for way in WAYS)]
+    return {
+        f"{prefix}ways": table(heads, [
+            *rows("gain"),
+            ["**paper**, average", *(f"{stated[way]:.2f}" for way in WAYS)],
+            way_row(f"**over slow memory alone**, average of these {len(usual)}", ways["average"]["speedup"]),
+            ["**paper**, the same", *(f"{stated[way] * without:.2f}" for way in WAYS)]]),
+        f"{prefix}ways-computed": table(heads, rows("computed")),
+    }
+
+
+def tables(results, paper, apart):
+    average = results["parameter_averages"]
     programs = results["parameters"]
     parameter_rows = [
         [title, value, *(percent(share(one, setting, "successful")) for one in programs.values()),
@@ -301,8 +348,7 @@ def tables(results, paper):
     points = design_space(average)
     front_rows = [[*name.split(), percent(points[name]["successful"], 1), percent(points[name]["useless"], 1)]
                   for name in front(points)]
-    return {
-        "ways": table(["program", *(CALLED[way] for way in WAYS)], way_rows),
+    return tables_of_ways(results["ways"], paper, apart) | {
         "parameters": table(["panel", "value", *programs, "coverage", "useless", "accuracy"], parameter_rows),
         "front": table(["history", "strides", "depth", "coverage", "useless"], front_rows),
     }

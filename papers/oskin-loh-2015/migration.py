@@ -21,6 +21,8 @@ from common import geometric_mean, say, table  # noqa: E402
 from static_placement import LOW_LOCALITY  # noqa: E402
 
 RESULTS = FOLDER / "migration.json"
+# The same by a simulator for which what caches write back were accesses, of a session before, with the prefetching of then.
+EARLIER = FOLDER / "migration-earlier.json"
 # The times of the model in README.md, and a shoot-down that reaches 16 threads. A fault waits for nothing but its own
 # parts, of which the copy is one. A sample takes 200 ns, the lower end of what the processor's own (PEBS) take (Akiyama
 # & Hirofuchi, Quantitative evaluation of Intel PEBS overhead for online system-noise analysis, ROSS 2017).
@@ -41,9 +43,9 @@ WAYS = {
     "ours, one in 16": ("benefit:watch=1", "interrupt"),
 }
 FREE = "ours, free samples"
-# The page cache with pages fetched ahead as figure 6's hardware-assisted one does.
-AHEAD = "page cache, hardware, prefetching"
-PREFETCH = {"migration": "fault", "shootdown": "hardware", "prefetch": "stride:trigger=first-use", "prefetch_cache": 256}
+# The page cache with pages fetched ahead as figure 6's hardware-assisted one does, by shoot-down.
+AHEAD = {"interrupt": "page cache, prefetching", "hardware": "page cache, hardware, prefetching"}
+PREFETCH = {"migration": "fault", "prefetch": "stride:trigger=first-use", "prefetch_cache": 256, "prefetch_map": "arrival"}
 # Static placements, without and with migration of what is not placed, by the recording that was placed.
 PLACED = {"own": ("static", "static and ours"), "other": ("static, other input", "static and ours, other input")}
 # A last level that hardly filters: the accesses of the recordings are those that private caches have let through.
@@ -81,14 +83,19 @@ def speedups(traces):
     found = {name: slow["time_ns"] / times[way]["time_ns"] for name, way in WAYS.items()}
     [free] = simulate(trace, warmup, migration="benefit", shootdown="interrupt", sample_time="0ns")
     found[FREE] = slow["time_ns"] / free["time_ns"]
-    [ahead] = simulate(trace, warmup, **PREFETCH)
-    found[AHEAD] = slow["time_ns"] / ahead["time_ns"]
+    for shootdown, name in AHEAD.items():
+        [ahead] = simulate(trace, warmup, **PREFETCH, shootdown=shootdown)
+        found[name] = slow["time_ns"] / ahead["time_ns"]
     dram = slow["settings"]["dram_pages"] * 4096
     for recording, names in PLACED.items():
         both = static(trace, warmup, dram, traces[recording], other=recording == "other")
         found |= {name: slow["time_ns"] / time for name, time in zip(names, both)}
     return {"all fast": round(slow["time_ns"] / slow["all_dram_ns"], 3)} | {
-        name: round(speedup, 3) for name, speedup in found.items()}
+        name: four_digits(speedup) for name, speedup in found.items()}
+
+
+def four_digits(value):
+    return float(f"{value:.4g}")
 
 
 def average(programs):
@@ -98,18 +105,25 @@ def average(programs):
     return {way: round(geometric_mean([one[way] for one in usual if way in one]), 3) for way in ways}
 
 
+def shown(speedup):
+    return f"{speedup:.3f}" if speedup >= 0.1 else f"{speedup:.2g}"
+
+
 def tables():
     found = json.loads(RESULTS.read_text())
     programs, mean = found["programs"], found["average"]
     ways = list(mean)
 
     def row(title, one):
-        return [title, *(f"{one[way]:.3f}" if way in one else "" for way in ways)]
+        return [title, *(shown(one[way]) if way in one else "" for way in ways)]
 
     rows = [row(name, one) for name, one in programs.items() if name != LOW_LOCALITY]
     rows.append(row(f"**average** of these {len(rows)}", mean))
+    earlier = json.loads(EARLIER.read_text())
+    rows.append(row("**before**, average", earlier["average"]))
     if LOW_LOCALITY in programs:
         rows.append(row(LOW_LOCALITY, programs[LOW_LOCALITY]))
+        rows.append(row(f"**before**, {LOW_LOCALITY}", earlier["programs"][LOW_LOCALITY]))
     return {"migration": table(["program", *ways], rows)}
 
 

@@ -16,7 +16,7 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 import common  # noqa: E402
 import static_placement  # noqa: E402
 from common import geometric_mean, say, table  # noqa: E402
-from page_cache import CYCLES, Work, calibrate, instructions  # noqa: E402
+from page_cache import CYCLES, Model, Work, calibrate, instructions  # noqa: E402
 from static_placement import LOW_LOCALITY  # noqa: E402
 
 RESULTS = FOLDER / "own.json"
@@ -27,12 +27,14 @@ SHARES = [f"{share}%" for share in (5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 1
 PAPER_RATE = 20
 # The last level that static_placement.py has at these sizes.
 LAST_LEVEL = "2M"
-# What reaches the pages, by what comes before them; the last of these is the one shown program by program.
+# What reaches the pages, by what comes before them; the last of these is the one shown program by program. What caches
+# write back touches no page.
 REACHES = {
     "private caches": lambda private: private,
     "a last level": lambda private: common.behind_last_level(private, LAST_LEVEL),
-    "a last level, without write-backs": lambda private: common.without_writebacks(common.behind_last_level(private, LAST_LEVEL)),
 }
+# The same by a simulator for which what caches write back were touches, of a session before; the same recordings.
+EARLIER = FOLDER / "own-earlier.json"
 
 
 def measure(trace):
@@ -70,9 +72,13 @@ class Shares:
 def tables(paper):
     if not RESULTS.exists():
         return {}
-    programs = json.loads(RESULTS.read_text())["programs"]
-    swept = {what: sweeps({name: found[what] for name, found in programs.items()}, paper) for what in REACHES}
-    return {"own-reaches": averages(swept), **swept[list(REACHES)[-1]]}
+    def read(path):
+        programs = json.loads(path.read_text())["programs"]
+        return {what: sweeps({name: found[what] for name, found in programs.items()}, paper) for what in REACHES}
+
+    swept = read(RESULTS)
+    before = {f"before: {what}, write-backs as touches": one for what, one in read(EARLIER).items()}
+    return {"own-reaches": averages(before | swept), **swept[list(REACHES)[-1]]}
 
 
 def sweeps(founds, paper):
@@ -97,6 +103,15 @@ def averages(swept):
 
 def cells_of(line):
     return [cell.strip() for cell in line.strip("|").split(" |")]
+
+
+def model(paper):
+    """Returns the model that is calibrated with the programs behind the last level."""
+    programs = json.loads(RESULTS.read_text())["programs"]
+    setup = paper["setup"]
+    usual = [Shares(found[list(REACHES)[-1]], paper).any() for name, found in programs.items() if name != LOW_LOCALITY]
+    fast = calibrate(usual, paper["all_fast"]["average_speedup"])
+    return Model(setup["clock_ghz"], fast, setup["slow_over_fast"])
 
 
 def sweep(programs, usual, fast, share_of):

@@ -1,11 +1,22 @@
 """The time that the paper's machine would take for the work of a program."""
 
+from dataclasses import dataclass
+
 from common import geometric_mean
 
 # Cycles of a fault in figure 2.
 CYCLES = [700, 1400, 2800, 5500, 13000, 27000, 55000]
 # The simulator's time of an instruction, by which instructions are counted after the warm-up.
 INSTRUCTION_NS = 0.5
+
+
+@dataclass(frozen=True)
+class Model:
+    """Times of the paper's machine: its clock, an access to fast memory in ns, and how much longer one to slow memory takes."""
+
+    ghz: float
+    fast: float
+    ratio: float
 
 
 def instructions(run):

@@ -3,7 +3,6 @@
 Usage: repeat.py [--quick]
 """
 
-import json
 import sys
 from pathlib import Path
 
@@ -13,11 +12,12 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 import climbing  # noqa: E402
 import common  # noqa: E402
 import figures_6_to_8 as prefetching  # noqa: E402
+import implementation  # noqa: E402
 import migration  # noqa: E402
 import own_programs  # noqa: E402
 import static_placement  # noqa: E402
 from common import geometric_mean, table  # noqa: E402
-from page_cache import CYCLES, Work, calibrate, instructions  # noqa: E402
+from page_cache import CYCLES, Model, Work, calibrate, instructions  # noqa: E402
 
 # The program that stands for each program of the paper's table I; the last one for section VI's.
 STANDS_FOR = {
@@ -31,17 +31,18 @@ STANDS_FOR = {
 }
 LOW_LOCALITY = "graph-list"
 GRAPHS = ["graph-csr", LOW_LOCALITY]
+# Programs that are not in figures 7 and 8: with some settings they fault so often that 46 machines take a quarter of an hour.
+FAULT_MUCH = [*GRAPHS, "neighbours"]
 THREADS = [2, 4, 8, 16, 32]
-# Rows that show the parts of a fault: they are the same wherever a fault evicts.
-PART = 10_000_000
+# Rows of a recording at most, and of a quick one.
+LIMIT, QUICK = 20_000_000, 10_000_000
 PARTS = ["copy", "trap", "map", "unmap", "shootdown"]
 COLOURS = ["#7cb518", "#5c4d7d", "#f3a712", "#e07a5f", "#2a9d8f", "#8d6346", "#6c757d"]
 
 def measure(trace, info):
     """Measures one trace; its first half is the warm-up."""
     warmup = info["accesses"] // 2
-    runs = prefetching.ways_of_prefetching(trace, warmup)
-    first = runs["off"]
+    [first] = common.simulate(trace, warmup, **prefetching.MACHINE)
     return {
         "footprint_mb": round(first["footprint_pages"] * 4096 / 1e6, 1),
         "rows": info["accesses"],
@@ -50,15 +51,14 @@ def measure(trace, info):
         "instructions": instructions(first),
         "memory_accesses": first["accesses"],
         "faults": first["misses"],
-        "prefetching": {name: prefetching.counts(run) for name, run in runs.items()},
         "settings": first["settings"],
     }
 
 
-def fault_parts(trace):
-    """Returns cycles per fault by part, way and threads, as simulated with a part of a trace."""
+def fault_parts(trace, warmup):
+    """Returns cycles per fault by part, way and threads, as simulated; they are the same wherever a fault evicts."""
     base = {"dram": "20%", "memory": "dram", "replacement": "fifo", "eviction_buffer": 0}
-    runs = common.simulate(trace, PART // 2, **base, limit=PART, fault_cost="oskin-loh",
+    runs = common.simulate(trace, warmup, **base, fault_cost="oskin-loh",
                            shootdown=["interrupt", "hardware"], threads=THREADS)
     found = {}
     for run in runs:
@@ -171,21 +171,6 @@ def two_digits(speedup):
     return f"{speedup:.2f}" if speedup >= 0.1 else f"{speedup:.2g}"
 
 
-def with_graphs(results):
-    """Returns the results including the graphs; if they have none, the graphs of an earlier run, which has
-    its own file."""
-    if LOW_LOCALITY in results["programs"]:
-        return results
-    earlier = json.loads((FOLDER / "graphs.json").read_text())
-    about, found, model = results["about"], results["programs"], results["model"]
-    return results | {
-        "about": about | {"programs": about["programs"] | earlier["about"]["programs"]},
-        "programs": found | earlier["programs"],
-        "model": model | {"speedups": model["speedups"] | earlier["model"]["speedups"], "average": earlier["model"]["average"]},
-        "ways_of_graphs": earlier["ways"],
-    }
-
-
 def average_of_all(speedups):
     """Returns the geometric means over all programs, including programs of low locality."""
     each = list(speedups.values())
@@ -227,47 +212,50 @@ def model_tables(results, paper):
 
 
 def tables(results, paper):
-    results = with_graphs(results)
-    parts = (model_tables(results, paper), prefetching.tables(results, paper), migration.tables(), static_placement.tables(),
-             climbing.tables(), own_programs.tables(paper))
+    parts = (model_tables(results, paper), prefetching.tables(results, paper, LOW_LOCALITY), migration.tables(), static_placement.tables(),
+             climbing.tables(), own_programs.tables(paper), implementation.tables(paper))
     return {mark: table for part in parts for mark, table in part.items()}
 
 
 def measure_all(bench, paper, names, limit):
-    found, parameters = {}, {}
+    found, parameters, traces = {}, {}, {}
     for name in names:
-        trace = bench.record(name, limit, "--filter", "l1l2")
+        traces[name] = trace = bench.record(name, limit, "--filter", "l1l2")
         common.say(f"simulating {name}")
         found[name] = measure(trace, common.trace_info(trace))
-        if name != LOW_LOCALITY:
-            parameters[name] = prefetching.parameters(trace)
+        if name not in FAULT_MUCH:
+            parameters[name] = prefetching.parameters(trace, found[name]["warmup"])
     setup = paper["setup"]
     works = {name: Work(one, setup["clock_ghz"], setup["slow_over_fast"]) for name, one in found.items()}
     modelled, fast = model(works, paper)
+    times = Model(setup["clock_ghz"], fast, setup["slow_over_fast"])
+    for name, one in found.items():
+        common.say(f"simulating figure 6 of {name}")
+        one["prefetching"] = prefetching.ways_of_prefetching(traces[name], one["warmup"], times, one["threads"])
     return {
         "figures": "faults simulated by terrace sim pages over recordings of real programs; "
-                   "times by the model in page_cache.py",
+                   "times of figure 2 by the model in page_cache.py",
         "about": bench.versions(names),
         "programs": found,
         "model": modelled,
-        "parts": fault_parts(bench.record(LOW_LOCALITY, limit, "--filter", "l1l2")),
-        "ways": prefetching.compare_ways(works, found, fast, LOW_LOCALITY),
+        "parts": fault_parts(traces[LOW_LOCALITY], found[LOW_LOCALITY]["warmup"]),
+        "ways": prefetching.compare_ways({name: one["prefetching"] for name, one in found.items()}, times.ghz, LOW_LOCALITY),
         "parameters": parameters,
         "parameter_averages": prefetching.averages(parameters),
     }
 
 
 def draw(results, paper, folder):
-    draw_fault_cost(with_graphs(results), paper, folder / "fault-cost.svg")
+    draw_fault_cost(results, paper, folder / "fault-cost.svg")
     draw_fault_parts(results, paper, folder / "fault-parts.svg")
-    prefetching.draw_ways(results, paper, folder / "prefetching.svg", STANDS_FOR)
+    prefetching.draw_ways(results["ways"], paper, folder / "prefetching.svg", STANDS_FOR)
     prefetching.draw_parameters(results, folder / "prefetch-parameters.svg", COLOURS)
     prefetching.draw_design_space(results, folder / "prefetch-design-space.svg")
 
 
 def main():
     def measure(bench, paper, quick):
-        return measure_all(bench, paper, list(STANDS_FOR), 20_000_000 if quick else 100_000_000)
+        return measure_all(bench, paper, list(STANDS_FOR), QUICK if quick else LIMIT)
 
     common.repeat(FOLDER, __doc__, measure, draw, tables)
 

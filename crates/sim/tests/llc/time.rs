@@ -247,7 +247,10 @@ fn a_thread_waits_for_what_it_waited_for_when_it_was_recorded() {
     };
     let thread = |thread| (0..4000).map(move |index| load(thread, index));
     let rows: Vec<Access> = (0..2).flat_map(thread).collect();
-    let machine = machine("dram");
+    let mut machine = machine("dram");
+    // The second serves what the first has.
+    machine.llcs.push(machine.llcs[0].clone());
+    machine.traffic = false;
     let together = simulate(&machine, &[&Replay::new(rows.clone(), 999)], 2).pass;
     let order = |row, thread, event| Order {
         row,
@@ -262,6 +265,7 @@ fn a_thread_waits_for_what_it_waited_for_when_it_was_recorded() {
         order(4000, 1, Event::Acquire(Point(7))),
     ];
     let pass = simulate(&machine, &[&ordered], 2).pass;
+    assert_eq!(pass.outcomes[0].memories, pass.outcomes[1].memories);
     let ends = |pass: &Pass| {
         let cores = &pass.outcomes[0].memories[0].cores;
         [cores[0].1.0 as f64, cores[1].1.0 as f64]

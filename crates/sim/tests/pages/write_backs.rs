@@ -275,8 +275,9 @@ proptest! {
     ) {
         let touches: Vec<_> = all.iter().filter(|(_, kind)| *kind != BACK).copied().collect();
         prop_assume!(!touches.is_empty());
-        // It asks for the pages that are dirty.
-        for policy in REGISTRY.iter().map(|entry| entry.name).filter(|name| *name != "cflru") {
+        // Two have dirty pages leave later, and learn that a page is dirty at its next touch.
+        let blind = |name: &&str| !["cflru", "linux"].contains(name);
+        for policy in REGISTRY.iter().map(|entry| entry.name).filter(blind) {
             let mut machine = settings(dram + staging);
             machine.replacement = Spec::parse(policy).unwrap();
             (machine.staging, machine.eviction_buffer) = (staging, buffer);
