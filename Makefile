@@ -51,7 +51,7 @@ help:
 	@echo 'make soak        have programs change pages in extended memory, over each kind of slow memory for a'
 	@echo '                 minute, with errors, full disks and kills (root; 4 minutes)'
 	@echo 'make soak-mount  look for a wrong byte below terrace mount, with fsx and with kills (root; two hours)'
-	@echo 'make test-vm     run doctor, run and the heap on other kernels, in emulated machines (half an hour)'
+	@echo 'make test-vm     run doctor, run and the heap on other kernels, in emulated machines (an hour)'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench (some hours; 320 MB from PyPI)'
 	@echo 'make bench-verdict'

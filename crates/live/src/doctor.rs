@@ -12,7 +12,7 @@ use crate::hierarchy::Hierarchies;
 use crate::journal::leftover::{Cleaned, Found, Leftover};
 use crate::journal::{State, state_directory};
 use crate::nodes::topology::{self, Node};
-use crate::nodes::{balancing, chase};
+use crate::nodes::{self, balancing, chase};
 use crate::pagemap::{Pagemap, scans_tables};
 use crate::{advice::Advisor, cgroup, privilege, sched, sysctl, tier, zswap};
 use terrace_base::{Bytes, Result};
@@ -244,15 +244,15 @@ fn memory_nodes() -> Check {
         format!("node {} has {processors} and {}", node.id, node.memory)
     };
     let all: Vec<_> = nodes.iter().map(described).collect();
-    let found = match nodes.iter().find(|node| node.cpus == 0) {
-        Some(slow) => Ok(format!("{}; for --tier node:{}", all.join(", "), slow.id)),
-        None if nodes.len() > 1 => Err(format!("{}; all with CPUs", all.join(", "))),
+    let found = match nodes::slower(&nodes) {
+        Some(slow) => Ok(format!("{}; for --tier node:{slow}", all.join(", "))),
+        None if nodes.len() > 1 => Err(format!("{}; none is slower", all.join(", "))),
         None => Err(match all.first() {
             Some(only) => format!("one alone: {only}"),
             None => "not known to this kernel".to_owned(),
         }),
     };
-    let fix = "not needed; --tier node:N needs a node of memory without CPUs, as a CXL expander is";
+    let fix = "not needed; --tier node:N needs a slower memory node: a CXL expander, DRAM beside HBM, or another socket";
     check("memory nodes", Optional, found, fix)
 }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use terrace_base::program::{find, is_path};
 use terrace_base::{Context, Error, Exit, Result, User};
 
+use crate::cpus::Cpus;
 use crate::image::Image;
 use crate::input::Input;
 use crate::nodes::binding;
@@ -51,6 +52,8 @@ pub struct Invocation {
     pub fixed_addresses: bool,
     /// Node from which all its memory comes; `None` leaves that to the kernel.
     pub node: Option<u32>,
+    /// Processors on which it runs; `None` for those of this process.
+    pub processors: Option<Cpus>,
 }
 
 impl From<Vec<OsString>> for Invocation {
@@ -141,7 +144,7 @@ impl Program {
         let user = invocation.user.clone();
         let image = invocation.image()?;
         let (huge_pages, fixed_addresses) = (invocation.huge_pages, invocation.fixed_addresses);
-        let node = invocation.node;
+        let (node, processors) = (invocation.node, invocation.processors.clone());
         // SAFETY: between fork and exec the closure only makes system calls, with what was made
         // ready before; it allocates nothing. The cgroup comes before root is given up.
         unsafe {
@@ -157,6 +160,7 @@ impl Program {
                 }
                 // They inherit this, too, and so do the programs that they become.
                 node.map_or(Ok(()), binding::bind)?;
+                processors.as_ref().map_or(Ok(()), |own| own.set(0))?;
                 user.as_ref().map_or(Ok(()), User::assume)?;
                 Err(image.execute())
             });

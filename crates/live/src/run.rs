@@ -347,13 +347,15 @@ impl Session {
             pool,
             zram: self.tier.as_ref().and_then(Tier::state).unwrap_or_default(),
         };
-        let fast = self.nodes.map(|nodes| nodes.fast);
+        let nodes = self.nodes.as_ref();
+        let fast = nodes.map(|nodes| nodes.fast);
         let placement = self.placement(way);
         let answers = placement.map(|placement| Answers::start(placement, fast));
         let answers = answers.transpose()?;
         let mut invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),
-            node: migrator.as_ref().and(self.nodes).map(|nodes| nodes.slow),
+            node: migrator.as_ref().and(nodes).map(|nodes| nodes.slow),
+            processors: nodes.and_then(|nodes| nodes.processors.clone()),
             ..invocation.clone()
         };
         if let Some(answers) = &answers {
@@ -394,7 +396,7 @@ impl Session {
         dram: Option<Bytes>,
         observer: Observer,
     ) -> Result<(Option<Migrator>, Option<Balancing>)> {
-        let Some(nodes) = self.nodes else {
+        let Some(nodes) = self.nodes.as_ref() else {
             return Ok((None, None));
         };
         let spec = match way {
@@ -409,6 +411,12 @@ impl Session {
         let placed = self.placement(way).map(|placement| placement.bytes);
         let (migrator, balancing) =
             nodes.migrate(&spec, budget, dram, placed, &mut self.journal)?;
+        if !nodes.differ() && spec.entry().name == migration::benefit::ENTRY.name {
+            observer(Event::Notice(
+                "loads from both nodes take the same time, as measured, so `benefit` moves nothing; if the fast one has more \
+                 bandwidth, name --migration hot",
+            ));
+        }
         Ok((Some(migrator), balancing))
     }
 

@@ -1,4 +1,4 @@
-"""oracle.py OUT PROCESSES PAGES HOT COLD: looks where the pages of terrace's programs lie, until OUT.stop is there;
+"""oracle.py OUT NODE PROCESSES PAGES HOT COLD: looks where the pages of terrace's programs lie, until OUT.stop is there;
 writes what it saw to OUT.
 
 It looks up the frame of every private page of every process in a group of terrace (pagemap), and of which node that
@@ -6,9 +6,9 @@ memory is (/sys/devices/system/memory); a page that several processes map counts
 which by Linux 6.1 does not find pages that are marked for a hint fault. A look may take seconds, in which pages come
 and go, so the most that it tells of are those that lay in the same frame at two looks in succession: all of them were
 there at a moment between. Of the ranges that the file PAGES_AT names, the
-shares on node 0 at the last look are told.
+shares on NODE at the last look are told.
 
-They are as they should be when at least PAGES pages are on node 0, and of each of so many PROCESSES at least the share
+They are as they should be when at least PAGES pages are on NODE, and of each of so many PROCESSES at least the share
 HOT of the hot part and at most COLD of the cold part. When that was so at five looks in succession, it makes the file
 that PAGES_ENOUGH names, for the programs to end: how long it takes depends on the machine.
 """
@@ -24,18 +24,18 @@ PAGE = 4096
 SUCCESSION = 5  # looks
 
 
-def blocks_of_node_0():
-    """Returns the numbers of the blocks of memory of node 0, and the frames of a block."""
+def blocks_of(node):
+    """Returns the numbers of the blocks of memory of a node, and the frames of a block."""
     with open("/sys/devices/system/memory/block_size_bytes") as size:
         frames = int(size.read(), 16) // PAGE
-    blocks = glob.glob("/sys/devices/system/node/node0/memory[0-9]*")
+    blocks = glob.glob(f"/sys/devices/system/node/node{node}/memory[0-9]*")
     return {int(os.path.basename(block).removeprefix("memory")) for block in blocks}, frames
 
 
-BLOCKS, FRAMES = blocks_of_node_0()
+BLOCKS, FRAMES = blocks_of(sys.argv[2])
 
 
-def is_on_node_0(frame):
+def is_on_node(frame):
     return frame // FRAMES in BLOCKS
 
 
@@ -65,29 +65,29 @@ def private(process):
                 yield from ((start + at * PAGE, frame) for at, frame in frames if frame is not None)
 
 
-def on_node_0():
-    """Returns the frames on node 0, by process and address."""
+def on_node():
+    """Returns the frames on the node, by process and address."""
     found = {}
     for process in processes():
         try:
-            found.update(((process, at), frame) for at, frame in private(process) if is_on_node_0(frame))
+            found.update(((process, at), frame) for at, frame in private(process) if is_on_node(frame))
         except OSError:
             continue
     return found
 
 
 def share(process, start, pages):
-    """Returns the share of a range that is on node 0, or `None` unless all of it is in memory."""
+    """Returns the share of a range that is on the node, or `None` unless all of it is in memory."""
     try:
         with open(f"/proc/{process}/pagemap", "rb", 0) as pagemap:
             found = list(frames_of(pagemap, start, pages))
     except OSError:
         return None
-    return sum(map(is_on_node_0, found)) / pages if len(found) == pages and None not in found else None
+    return sum(map(is_on_node, found)) / pages if len(found) == pages and None not in found else None
 
 
 def placed():
-    """Returns the shares of the hot and the cold part of each process that are on node 0."""
+    """Returns the shares of the hot and the cold part of each process that are on the node."""
     shares = {}
     try:
         lines = open(os.environ["PAGES_AT"]).read().splitlines()
@@ -103,12 +103,12 @@ def placed():
 
 def main():
     out = sys.argv[1]
-    count, least = map(int, sys.argv[2:4])
-    hot, cold = map(float, sys.argv[4:])
+    count, least = map(int, sys.argv[3:5])
+    hot, cold = map(float, sys.argv[5:])
     seen = {"looks": 0, "most": 0, "placed": {}, "in_succession": 0}
     before = {}
     while not os.path.exists(out + ".stop"):
-        found, shares = on_node_0(), placed()
+        found, shares = on_node(), placed()
         stayed = {frame for _, frame in found.items() & before.items()}
         before, pages = found, len(set(found.values()))
         seen["looks"] += 1

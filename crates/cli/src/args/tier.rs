@@ -13,8 +13,8 @@ pub struct Tier {
     /// In a directory terrace makes swap files. A block device must be blank. `zram` is compressed memory;
     /// after `zram+` a directory or block device follows, to which pages go that were idle for ten to twenty
     /// seconds or cannot be compressed (a kernel with CONFIG_ZRAM_WRITEBACK). `existing` is the swap that the
-    /// machine has. `node:1` is a memory node without CPUs, as a CXL expander, for `terrace run` alone. The default
-    /// is the state directory.
+    /// machine has. `node:1` is a slower memory node, for `terrace run` alone: a CXL expander, DRAM beside HBM, or
+    /// another socket. The default is the state directory.
     #[arg(long, value_name = "TIER", value_parser = Spec::parse)]
     tier: Option<Spec>,
 

@@ -63,7 +63,7 @@ impl Migrator {
     /// # Errors
     /// A failure if no thread can be started.
     pub fn start(
-        nodes: Nodes,
+        nodes: &Nodes,
         policy: Box<dyn Migration>,
         faults: Option<FaultStream>,
         group: PathBuf,
@@ -79,6 +79,7 @@ impl Migrator {
         };
         let told = Arc::new(Mutex::new(figures));
         let figures = Arc::clone(&told);
+        let nodes = nodes.clone();
         let worker = Worker::start("terrace-nodes", move |stop| {
             // A kernel without nodes has nothing to draw.
             let _ = draw_nothing();

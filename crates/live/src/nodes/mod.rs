@@ -1,7 +1,7 @@
 //! Memory nodes: DRAM beside slower memory that processors address by themselves.
 //!
-//! A CXL expander, or the memory of another socket, is a *node* of its own. A page there is not missing, only slower, so
-//! a run with such a tier swaps nothing: the program's memory is bound to the slow node (`binding`), and a thread of
+//! A CXL expander, or the memory of another socket, is a *node* of its own, and so is the DRAM of a machine that has faster
+//! memory beside it, as HBM. A page there is not missing, only slower, so a run with such a tier swaps nothing: the program's memory is bound to the slow node (`binding`), and a thread of
 //! ours (`migrator`) has pages move to the fast node and back as a policy of [`terrace_policy::migration`] decides, the
 //! same that runs in simulations. It sees accesses by the kernel's hint faults (`balancing`).
 //!
@@ -21,10 +21,11 @@ pub mod topology;
 
 use std::path::PathBuf;
 
-use terrace_base::{Bytes, Error, Result};
+use terrace_base::{Bytes, Context, Error, Result};
 use terrace_policy::migration::{self, Costs};
 
 use crate::budget::Budget;
+use crate::cpus::Cpus;
 use crate::faults::FaultStream;
 use crate::journal::Journal;
 use crate::outcome::{Event, Observer};
@@ -37,12 +38,14 @@ use balancing::Balancing;
 pub(crate) use migrator::Migrator;
 
 /// The two nodes of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Nodes {
-    /// The node with DRAM, on which the budget is.
+    /// The node with DRAM or faster memory, on which the budget is.
     pub fast: u32,
     /// The node with slower memory.
     pub slow: u32,
+    /// The processors of the program: those of the fast node, if the slow one is of another socket; `None` for all.
+    pub processors: Option<Cpus>,
     /// Size of the memory of the slow node.
     size: Bytes,
     /// What moves cost between them, and what they save.
@@ -52,7 +55,7 @@ pub(crate) struct Nodes {
 /// Checks that the tier can be this node.
 ///
 /// # Errors
-/// A usage error if there is no such node, or it has processors.
+/// A usage error if there is no such node, or none for which it is slower memory.
 pub(crate) fn require(slow: u32) -> Result<()> {
     choose(&topology::read(), slow).map(drop)
 }
@@ -68,11 +71,13 @@ impl Nodes {
         let (fast, slow) = choose(&all, slow)?;
         require_room(fast, dram)?;
         binding::check(slow.id)?;
+        let processors = processors(fast, slow)?;
         Ok(Self {
             fast: fast.id,
             slow: slow.id,
             size: slow.memory,
-            costs: chase::costs(fast.id, slow.id),
+            costs: costs(fast.id, slow.id, processors.as_ref()),
+            processors,
         })
     }
 
@@ -116,8 +121,13 @@ impl Nodes {
             .transpose()?;
         let group: PathBuf = budget.directories()[0].clone();
         let counter = budget.nodes();
-        let migrator = Migrator::start(*self, policy, faults, group, counter, dram, placed)?;
+        let migrator = Migrator::start(self, policy, faults, group, counter, dram, placed)?;
         Ok((migrator, balancing))
+    }
+
+    /// Whether loads take longer from the slow node, as far as was measured.
+    pub fn differ(&self) -> bool {
+        self.costs.line_ps > 0
     }
 
     /// Has the kernel tier memory by itself; says what it lacks.
@@ -140,6 +150,15 @@ pub(crate) fn moves_nothing(policy: &migration::Spec) -> bool {
     policy.entry().name == migration::never::ENTRY.name
 }
 
+/// Returns the node that a run would name as its tier: memory without processors, or else the last that can be one.
+pub(crate) fn slower(nodes: &[Node]) -> Option<u32> {
+    let memory = nodes.iter().filter(|node| node.cpus == 0);
+    let with_processors = nodes.iter().rev().filter(|node| node.cpus > 0);
+    let mut all = memory.chain(with_processors);
+    let slow = all.find(|node| choose(nodes, node.id).is_ok())?;
+    Some(slow.id)
+}
+
 /// Returns the fast node for a slow one, and the slow one.
 fn choose(nodes: &[Node], slow: u32) -> Result<(&Node, &Node)> {
     let named = nodes.iter().find(|node| node.id == slow);
@@ -147,28 +166,84 @@ fn choose(nodes: &[Node], slow: u32) -> Result<(&Node, &Node)> {
         let is_offline = named.is_none() && topology::is_there(slow);
         return Err(Error::usage(missing(nodes, slow, is_offline)));
     };
-    if node.cpus > 0 {
-        let others = match nodes.iter().all(|node| node.cpus > 0) {
-            true => "this machine has no node without",
-            false => "name a node without (terrace doctor lists them)",
-        };
-        return Err(Error::usage(format!(
-            "node {slow} has processors of its own, so it is no slower memory of the others'; {others}"
-        )));
-    }
+    let fast = match node.cpus {
+        0 => dram_beside(nodes, node)?,
+        _ => faster_than_dram(nodes, node)?,
+    };
+    Ok((fast, node))
+}
+
+/// Returns the DRAM beside memory that has no processors, as a CXL expander.
+fn dram_beside<'a>(nodes: &'a [Node], slow: &Node) -> Result<&'a Node> {
     let with_processors = nodes.iter().filter(|other| other.cpus > 0);
-    let nearest = with_processors.min_by_key(|other| (node.distance_to(other.id), other.id));
-    let Some(fast) = nearest else {
+    let Some(fast) = nearest(slow, with_processors) else {
         return Err(Error::failure("no memory node has processors"));
     };
-    match (node.tier, fast.tier) {
-        (Some(tier), Some(of_fast)) if tier < of_fast => Err(Error::usage(format!(
-            "the kernel counts node {slow} as faster memory than node {}, which has the processors; the tier has to be \
-             slower",
-            fast.id
+    match is_faster(slow, fast) {
+        true => Err(Error::usage(format!(
+            "the kernel counts node {} as faster memory than node {}, which has the processors; the tier has to be \
+             slower: name --tier node:{}",
+            slow.id, fast.id, fast.id
         ))),
-        _ => Ok((fast, node)),
+        false => Ok(fast),
     }
+}
+
+/// Returns what is faster than the DRAM of a node: memory that the kernel counts as faster, as HBM, or for programs on
+/// another socket the DRAM there.
+fn faster_than_dram<'a>(nodes: &'a [Node], dram: &Node) -> Result<&'a Node> {
+    let others = || nodes.iter().filter(|other| other.id != dram.id);
+    let memory = others().filter(|other| other.cpus == 0 && is_faster(other, dram));
+    let sockets = others().filter(|other| other.cpus > 0);
+    let fast = nearest(dram, memory).or_else(|| nearest(dram, sockets));
+    fast.ok_or_else(|| {
+        Error::usage(format!(
+            "node {} has processors of its own, and there is neither another socket nor memory that the kernel counts \
+             as faster; name a node without processors (terrace doctor lists them)",
+            dram.id
+        ))
+    })
+}
+
+fn nearest<'a>(node: &Node, others: impl Iterator<Item = &'a Node>) -> Option<&'a Node> {
+    others.min_by_key(|other| (node.distance_to(other.id), other.id))
+}
+
+/// Whether the kernel counts a node as faster memory than another.
+fn is_faster(node: &Node, other: &Node) -> bool {
+    let tiers = node.tier.zip(other.tier);
+    tiers.is_some_and(|(own, of_other)| own < of_other)
+}
+
+/// Returns the processors to which a program has to be kept so that `slow` is slower for it: those of this process on the
+/// fast node, if both nodes have some.
+///
+/// # Errors
+/// A usage error if this process may use none of them.
+fn processors(fast: &Node, slow: &Node) -> Result<Option<Cpus>> {
+    if fast.cpus == 0 || slow.cpus == 0 {
+        return Ok(None);
+    }
+    let own = Cpus::of(0).or_fail(|| "cannot read the processors of this process".to_owned())?;
+    let there = topology::processors(fast.id).map(|there| own.and(&there));
+    match there.filter(|usable| usable.count() > 0) {
+        Some(usable) => Ok(Some(usable)),
+        None => Err(Error::usage(format!(
+            "this process may run on processors {own} alone, none of node {}, beside which node {} is the slower one",
+            fast.id, slow.id
+        ))),
+    }
+}
+
+/// Measures what moves cost, and loads, on the processors of the program.
+fn costs(fast: u32, slow: u32, processors: Option<&Cpus>) -> Costs {
+    let measure = || {
+        // Elsewhere the slow node may be the near one, so nothing would be known.
+        let is_there = processors.is_none_or(|processors| processors.set(0).is_ok());
+        is_there.then(|| chase::costs(fast, slow))
+    };
+    let measured = std::thread::scope(|scope| scope.spawn(measure).join());
+    measured.ok().flatten().unwrap_or_default()
 }
 
 /// Says why there is no such node beside another.
@@ -225,6 +300,7 @@ mod tests {
             node(1, 0, &[(0, 20), (1, 10)]),
         ];
         assert_eq!(choose(&two, 1), Ok((&two[0], &two[1])));
+        assert_eq!(slower(&two), Some(1));
         let three = [
             node(0, 4, &[]),
             node(1, 4, &[]),
@@ -234,34 +310,70 @@ mod tests {
     }
 
     #[test]
+    fn dram_is_slower_than_memory_that_the_kernel_counts_as_faster_and_than_that_of_another_socket()
+    {
+        let far = [(0, 10), (1, 21), (2, 13), (3, 23)];
+        let mut nodes = [
+            node(0, 4, &far),
+            node(1, 4, &[]),
+            node(2, 0, &[]),
+            node(3, 0, &[]),
+        ];
+        assert_eq!(choose(&nodes, 0), Ok((&nodes[1], &nodes[0])));
+        nodes.iter_mut().for_each(|node| node.tier = Some(4));
+        assert_eq!(choose(&nodes, 0), Ok((&nodes[1], &nodes[0])));
+        (nodes[2].tier, nodes[3].tier) = (Some(2), Some(2));
+        assert_eq!(choose(&nodes, 0), Ok((&nodes[2], &nodes[0])));
+        assert_eq!(slower(&nodes), Some(1));
+        assert_eq!(slower(&nodes[..2]), Some(1));
+        assert_eq!(slower(&nodes[..1]), None);
+        let [fast, slow] = [2, 0].map(|id| nodes[id].clone());
+        assert_eq!(processors(&fast, &slow), Ok(None));
+    }
+
+    #[test]
+    fn a_program_beside_another_socket_stays_on_its_own() {
+        let own = Cpus::of(0).unwrap();
+        // Node 0 of a kernel that knows nodes has processors; else none is known.
+        let (here, there) = (node(0, 1, &[]), node(1, 1, &[]));
+        match topology::processors(0).map(|all| all.and(&own)) {
+            Some(usable) if usable.count() > 0 => {
+                assert_eq!(processors(&here, &there), Ok(Some(usable)));
+            }
+            _ => assert!(processors(&here, &there).is_err()),
+        }
+        let error = processors(&node(9_999, 1, &[]), &there).unwrap_err();
+        assert!(error.to_string().contains("none of node 9999"), "{error}");
+    }
+
+    #[test]
     fn what_cannot_be_the_tier_is_refused() {
-        let mut nodes = [node(0, 4, &[]), node(1, 4, &[]), node(9_999, 0, &[])];
-        (nodes[0].tier, nodes[2].tier) = (Some(4), Some(2));
+        let mut nodes = [node(0, 4, &[]), node(9_999, 0, &[])];
+        (nodes[0].tier, nodes[1].tier) = (Some(4), Some(2));
         for (nodes, slow, words) in [
             (&[][..], 1, "knows no memory nodes"),
             (&nodes[..1], 0, "one memory node, 0"),
             (&nodes[..1], 9_998, "one memory node, 0"),
-            (
-                &nodes[..],
-                9_998,
-                "no memory node 9998; there are 0, 1, 9999",
-            ),
-            (&nodes[..2], 1, "this machine has no node without"),
-            (&nodes[..], 1, "name a node without"),
+            (&nodes[..], 9_998, "no memory node 9998; there are 0, 9999"),
             (
                 &nodes[..],
                 9_999,
                 "counts node 9999 as faster memory than node 0",
             ),
-            (&nodes[2..], 9_999, "one memory node, 9999"),
+            (&nodes[1..], 9_999, "one memory node, 9999"),
         ] {
             let error = choose(nodes, slow).unwrap_err();
             assert!(error.to_string().contains(words), "{error}");
         }
         let said = missing(&nodes[..1], 1, true);
         assert!(said.contains("no memory of node 1 is online"), "{said}");
-        nodes[2].tier = Some(4);
-        assert_eq!(choose(&nodes, 9_999), Ok((&nodes[0], &nodes[2])));
+        nodes[1].tier = Some(4);
+        assert_eq!(choose(&nodes, 9_999), Ok((&nodes[0], &nodes[1])));
+        let error = choose(&nodes, 0).unwrap_err();
+        assert!(
+            error.to_string().contains("processors of its own"),
+            "{error}"
+        );
     }
 
     #[test]

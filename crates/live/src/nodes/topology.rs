@@ -44,6 +44,12 @@ pub fn read() -> Vec<Node> {
     read_in(Path::new(NODES), Path::new(TIERS))
 }
 
+/// Returns the processors of a node; `None` if it has none.
+pub(super) fn processors(id: u32) -> Option<Cpus> {
+    let list = fs::read_to_string(Path::new(NODES).join(format!("node{id}/cpulist"))).ok()?;
+    Cpus::parse(list.trim())
+}
+
 /// Whether the kernel knows a node of this number, with memory or without.
 pub(super) fn is_there(id: u32) -> bool {
     Path::new(NODES).join(format!("node{id}")).exists()
