@@ -411,12 +411,9 @@ impl Session {
         let placed = self.placement(way).map(|placement| placement.bytes);
         let (migrator, balancing) =
             nodes.migrate(&spec, budget, dram, placed, &mut self.journal)?;
-        if !nodes.differ() && spec.entry().name == migration::benefit::ENTRY.name {
-            observer(Event::Notice(
-                "loads from both nodes take the same time, as measured, so `benefit` moves nothing; if the fast one has more \
-                 bandwidth, name --migration hot",
-            ));
-        }
+        nodes
+            .notices(&spec)
+            .for_each(|text| observer(Event::Notice(text)));
         Ok((Some(migrator), balancing))
     }
 

@@ -46,6 +46,8 @@ pub(crate) struct Nodes {
     pub slow: u32,
     /// The processors of the program: those of the fast node, if the slow one is of another socket; `None` for all.
     pub processors: Option<Cpus>,
+    /// Whether the slow node is that of the processors on which the program runs.
+    own: bool,
     /// Size of the memory of the slow node.
     size: Bytes,
     /// What moves cost between them, and what they save.
@@ -75,6 +77,7 @@ impl Nodes {
         Ok(Self {
             fast: fast.id,
             slow: slow.id,
+            own: fast.cpus == 0,
             size: slow.memory,
             costs: costs(fast.id, slow.id, processors.as_ref()),
             processors,
@@ -125,9 +128,20 @@ impl Nodes {
         Ok((migrator, balancing))
     }
 
-    /// Whether loads take longer from the slow node, as far as was measured.
-    pub fn differ(&self) -> bool {
-        self.costs.line_ps > 0
+    /// Returns what a user of a policy has to know of these nodes.
+    pub fn notices(&self, spec: &migration::Spec) -> impl Iterator<Item = &'static str> {
+        let is_benefit = spec.entry().name == migration::benefit::ENTRY.name;
+        let alike = is_benefit && self.costs.line_ps == 0;
+        let unseen = self.own && !moves_nothing(spec);
+        let alike = alike.then_some(
+            "loads from both nodes take the same time, as measured, so `benefit` moves nothing; if the fast one has more \
+             bandwidth, name --migration hot",
+        );
+        let unseen = unseen.then_some(
+            "the slow node is that of the processors, to which the kernel shows no access of a program with one thread: the \
+             pages of one stay there",
+        );
+        alike.into_iter().chain(unseen)
     }
 
     /// Has the kernel tier memory by itself; says what it lacks.
