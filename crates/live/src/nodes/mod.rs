@@ -1,9 +1,10 @@
 //! Memory nodes: DRAM beside slower memory that processors address by themselves.
 //!
 //! A CXL expander, or the memory of another socket, is a *node* of its own, and so is the DRAM of a machine that has faster
-//! memory beside it, as HBM. A page there is not missing, only slower, so a run with such a tier swaps nothing: the program's memory is bound to the slow node (`binding`), and a thread of
-//! ours (`migrator`) has pages move to the fast node and back as a policy of [`terrace_policy::migration`] decides, the
-//! same that runs in simulations. It sees accesses by the kernel's hint faults (`balancing`).
+//! memory beside it, as HBM. A page there is not missing, only slower, so a run with such a tier swaps nothing: the
+//! program's memory is bound to the slow node (`binding`), and a thread of ours (`migrator`) has pages move to the fast node
+//! and back as a policy of [`terrace_policy::migration`] decides, the same that runs in simulations. It sees accesses by the
+//! kernel's hint faults (`balancing`).
 //!
 //! Why all pages come to the slow node first: a memory policy of Linux knows no amounts, and nothing outside of a process
 //! can change its policy. As only our thread brings pages to the fast node, the budget there holds at any moment, forks
