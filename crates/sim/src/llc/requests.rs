@@ -25,22 +25,22 @@ pub enum Rows {
 impl Rows {
     /// Returns the request of a row to a last-level cache without private levels.
     pub fn kind(self, access: &Access) -> Kind {
-        match (self, access.write, access.size) {
-            (_, true, _) => Kind::WriteBack,
-            (Self::Requests, false, 0) => Kind::Store,
-            _ => Kind::Load,
-        }
+        self.kind_of(access.write, Some(access.size))
     }
 
     /// Returns the request that a row is, of a trace that has passed caches; none where rows are accesses of a
     /// program. `size` is none where sizes are not read; then stores are not told from loads.
     #[inline]
     pub fn request(self, write: bool, size: Option<u32>) -> Option<Kind> {
+        (self != Self::Accesses).then(|| self.kind_of(write, size))
+    }
+
+    #[inline]
+    fn kind_of(self, write: bool, size: Option<u32>) -> Kind {
         match (self, write, size) {
-            (Self::Accesses, ..) => None,
-            (_, true, _) => Some(Kind::WriteBack),
-            (Self::Requests, false, Some(0)) => Some(Kind::Store),
-            _ => Some(Kind::Load),
+            (_, true, _) => Kind::WriteBack,
+            (Self::Requests, false, Some(0)) => Kind::Store,
+            _ => Kind::Load,
         }
     }
 }
