@@ -184,7 +184,7 @@ static void collect_young(void) {
     counts.promoted_mean += (counts.promoted - before - counts.promoted_mean) / 4;
     tenured = tenuring_age();
     if (stuck.count) {
-        while (stuck.count) ((Header *)stuck.items[--stuck.count])->mark = 0;
+        stuck.count = 0;
         collect_all();
         return;
     }
