@@ -259,6 +259,15 @@ class Fedorov(unittest.TestCase):
                 plain, *expected = programs[name]["command"]
                 self.assertEqual((program, arguments), (plain + ending, expected))
 
+    def test_a_larger_size_is_one_argument_of_the_program(self):
+        with mock.patch.object(sys, "path", [str(PAPERS / "fedorov-2016-ch5"), *sys.path]):
+            large = importlib.import_module("large")
+        programs = tomllib.loads((PAPERS / "programs" / "programs.toml").read_text())
+        for name, (small, size, ratio) in large.SIZES.items():
+            self.assertEqual(programs[name]["command"].count(small), 1)
+            times = 2 ** (int(size) - int(small)) if int(size) < 100 else int(size) / int(small)
+            self.assertEqual(times, ratio)
+
     def test_ends_are_shares_of_all_predictions(self):
         prefetch = {"predicted": 10, "filtered": 5, "wiped": 2, "in_memory": 1, "issued": 2}
         story = self.fedorov.story(prefetch)

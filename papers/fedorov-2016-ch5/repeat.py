@@ -293,7 +293,8 @@ def measure_layouts(bench, wanted, limit, layout_limit):
     arrays, objects, collected = (Layout(bench, name, of) for name, of in zip(LAYOUTS, (limit, layout_limit, layout_limit)))
     return {
         "collected": paces(collected.each(alone, lambda traces: measure_paces(traces, wanted))),
-        "pairs": paces(collected.each(TOGETHER[2], lambda traces: measure_paces(traces, wanted))),
+        "pairs": {layout.name: paces(layout.each(TOGETHER[2], lambda traces: measure_paces(traces, wanted)))
+                  for layout in (arrays, collected)},
         "readahead": {
             "objects": objects.each([[name] for name in BOXED], readahead),
             **{layout.name: layout.each([group for groups in TOGETHER.values() for group in groups], readahead)
