@@ -471,7 +471,7 @@ proptest! {
         let selection = Selection { skip: skip as u64, ..Selection::default() };
         let mut rest = selection.of(open(&path, Columns::ALL).unwrap());
         prop_assert!(rest.meta().tells_zeros);
-        let (mut block, mut left) = (Block::default(), Vec::new());
+        let (mut block, mut left) = (Block::default(), Vec::<bool>::new());
         while rest.next_block(&mut block).unwrap() {
             left.extend(&block.zeros);
         }
