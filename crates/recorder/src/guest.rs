@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use crate::copy;
-use crate::page::{BYTES, LINE, Line, Page, SHIFT};
+use crate::page::{BYTES, LINE, Line, Page, SHIFT, Word};
 
 /// The memory of the emulated program, looked for when it is first read: the program runs by then.
 #[derive(Debug, Default)]
@@ -91,6 +91,14 @@ impl Guest {
     pub fn page<'a>(&self, number: u64, buffer: &'a mut MaybeUninit<Page>) -> Option<&'a Page> {
         let from = self.base.wrapping_add(number << SHIFT) as *const Page;
         copy::copy(from, buffer)
+    }
+
+    /// Reads the aligned word of an address as a number; otherwise as [`Guest::page`].
+    #[inline]
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let mut buffer: MaybeUninit<Word> = MaybeUninit::uninit();
+        let from = self.base.wrapping_add(address & !7) as *const Word;
+        copy::copy(from, &mut buffer).map(|word| u64::from_ne_bytes(*word))
     }
 
     /// Reads a line of a page, both named by their numbers; otherwise as [`Guest::page`].

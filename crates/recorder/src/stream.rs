@@ -35,6 +35,8 @@ pub struct Stream<'a> {
     instruction: u64,
     /// The line or page of the last record, [`NO_UNIT`] where it may not be joined any more.
     unit: u64,
+    /// The address of the last record.
+    address: u64,
     written: bool,
     /// The lines of the page to which the run has stored, a bit each, where its page is reported.
     stored: u64,
@@ -64,6 +66,7 @@ impl<'a> Stream<'a> {
             thread: None,
             instruction: 0,
             unit: NO_UNIT,
+            address: 0,
             written: false,
             stored: 0,
             caches: filtered.then(Box::default),
@@ -171,7 +174,7 @@ impl<'a> Stream<'a> {
             if unit != self.unit {
                 self.end_row();
                 self.keep(address, Kind::new(bytes, kind.write()), origin);
-                self.unit = unit;
+                (self.unit, self.address) = (unit, address);
                 self.written = kind.write();
             } else if kind.write() && !self.written {
                 self.chunk.change_last(Record::stored);
@@ -210,8 +213,9 @@ impl<'a> Stream<'a> {
     /// Ends the row, to which no access is joined any more, and says whether its page holds nothing but zeros now.
     #[inline(always)]
     fn end_row(&mut self) {
-        let page = std::mem::replace(&mut self.unit, NO_UNIT);
-        if page != NO_UNIT && self.zeros.is_some_and(|zeros| zeros.fill(page)) {
+        let unit = std::mem::replace(&mut self.unit, NO_UNIT);
+        let fill = |zeros: &Zeros| zeros.fill_page_of(self.address);
+        if unit != NO_UNIT && self.zeros.is_some_and(fill) {
             self.chunk.change_last(Record::of_zeros);
         }
     }
@@ -500,11 +504,16 @@ mod tests {
         };
         stream.row::<12>(address, Kind::new(8, false), origin);
         stream.row::<12>(address + 4096, Kind::new(8, false), origin);
+        // What is told ends the row, whose page is there.
+        stream.discard(&(7..8));
+        stream.row::<12>(address + 4096, Kind::new(8, false), origin);
         // SAFETY: mapped above with this size, and used no more.
         unsafe { libc::munmap(mapped, 2 * BYTES) };
         stream.discard(&(address >> 12..(address >> 12) + 2));
         stream.publish();
-        assert_eq!(told(&pool), [(address, true), (address + 4096, false)]);
+        let (first, second) = (address, address + 4096);
+        let rows = [(first, true), (second, true), (second, false)];
+        assert_eq!(told(&pool), rows);
     }
 
     proptest! {

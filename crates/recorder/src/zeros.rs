@@ -1,23 +1,28 @@
 //! Which pages hold nothing but zeros.
 //!
 //! The kernel frees such a page without a write, and fills it again without a read (Linux 6.12, `mm/page_io.c`). A page
-//! is looked at when a run of accesses to it has ended, whatever has changed it: most others are known by their
-//! first line.
+//! is looked at when a run of accesses to it has ended, whatever has changed it: most others are known by the word that
+//! the run began with, which the processor's cache has, or by their first line.
 
 use std::mem::MaybeUninit;
 
-use crate::guest::Running;
-use crate::page::Page;
+use crate::guest::{Guest, Running};
+use crate::page::{Page, SHIFT};
 
 /// The pages of a process, as far as they are zeros.
 #[derive(Debug, Default)]
 pub struct Zeros(Running);
 
 impl Zeros {
-    /// Whether a page, named by its number, holds nothing but zeros; not where it is gone.
+    /// Whether the page of an address, which was accessed, holds nothing but zeros; not where it is gone.
     #[inline]
-    pub fn fill(&self, page: u64) -> bool {
+    pub fn fill_page_of(&self, address: u64) -> bool {
         let guest = self.0.guest();
+        guest.word(address) == Some(0) && Self::fill(guest, address >> SHIFT)
+    }
+
+    /// Whether a page holds nothing but zeros.
+    fn fill(guest: &Guest, page: u64) -> bool {
         let mut buffer = MaybeUninit::uninit();
         guest
             .line(page, 0, &mut buffer)

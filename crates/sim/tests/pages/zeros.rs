@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use terrace_policy::replacement::{REGISTRY, Spec};
 use terrace_sim::pages::{Inclusion, Initial, Outcome, PageMachine, ZeroPages, run};
 use terrace_sim::workload::Workload;
+use terrace_trace::discard::Discard;
 
 use crate::discards::Step::{self, GiveBack, Touch};
 use crate::discards::{recorded, steps};
@@ -228,9 +229,12 @@ proptest! {
     fn zeros_are_not_moved(steps in steps(), machine in machines(), initial in prop::sample::select(&ALL[..2])) {
         let mut machine = dropping(machine);
         (machine.initial, machine.warmup) = (initial, 0);
-        let outcome = simulate(machine, &steps, &[true; 300], 20);
-        let touched = steps.iter().filter(|step| matches!(step, Touch(..))).count();
-        prop_assert_eq!(outcome.counts.accesses, touched as u64);
+        // Two programs, so that touches wait for each other.
+        let (accesses, discards) = recorded(&steps);
+        let zeros = vec![true; accesses.len()];
+        let traces = (0..2).map(|_| leaving_zeros(&accesses, &discards, &zeros, 20));
+        let outcome = simulate_traces(machine, traces.collect());
+        prop_assert_eq!(outcome.counts.accesses, 2 * accesses.len() as u64);
         prop_assert_eq!((outcome.counts.reads, outcome.counts.writebacks), (0, 0));
     }
 
@@ -289,8 +293,10 @@ fn zeros_are_fetched_ahead_without_a_read() {
 /// The kernel's policy lets a page of zeros go when its turn comes, where one that is written stays for another reclaim.
 #[test]
 fn the_kernels_policy_frees_zeros_at_once() {
-    // Page 0 is touched again shortly after its turn.
-    let pages: Vec<_> = (0..260)
+    // Page 0 is stored to twice, and touched again shortly after its turn.
+    let pages: Vec<_> = [0, 0]
+        .into_iter()
+        .chain(1..260)
         .chain([0])
         .chain(260..400)
         .map(|page| (page, page == 0))
@@ -298,19 +304,32 @@ fn the_kernels_policy_frees_zeros_at_once() {
     let mut machine = dropping(settings(256));
     machine.replacement = Spec::parse("linux").unwrap();
     machine.eviction_buffer = 64;
-    let counts = |zeros: bool| {
-        let zeros = vec![zeros; pages.len()];
-        let trace = leaving_zeros(&touches(&pages), &[], &zeros, 50);
-        simulate_traces(machine.clone(), vec![trace]).counts
+    // From this row on all pages are left with zeros.
+    let simulate = |pages: &[(u64, bool)], discards: &[Discard], zeros: &[bool]| {
+        let trace = leaving_zeros(&touches(pages), discards, zeros, 50);
+        let counts = simulate_traces(machine.clone(), vec![trace]).counts;
+        (counts.full_misses, counts.zeros_dropped)
     };
-    assert_eq!(
-        (counts(true).full_misses, counts(true).zeros_dropped),
-        (1, 1)
-    );
-    assert_eq!(
-        (counts(false).full_misses, counts(false).zeros_dropped),
-        (0, 0)
-    );
+    let found = |from: usize| {
+        let zeros: Vec<_> = (0..pages.len()).map(|row| row >= from).collect();
+        simulate(&pages, &[], &zeros)
+    };
+    assert_eq!(found(0), (1, 1));
+    assert_eq!(found(1), (1, 1), "the second store makes it clean");
+    assert_eq!(found(pages.len()), (0, 0));
+    // A page that held zeros when it was given back is clean as well when it is read.
+    let mut read = pages.clone();
+    read.iter_mut()
+        .skip(1)
+        .for_each(|(_, write)| *write = false);
+    let discard = Discard {
+        row: 1,
+        process: 0,
+        page: 0,
+        pages: 1,
+    };
+    let zeros: Vec<_> = (0..pages.len()).map(|row| row == 0).collect();
+    assert_eq!(simulate(&read, &[discard], &zeros), (1, 0));
 }
 
 #[test]

@@ -129,9 +129,7 @@ impl Simulation {
         self.timeline.fetched(&self.counts, &self.story, now);
         self.store.set(page, Flags::AHEAD);
         if self.store.flags(page).are_zeros_of_tier() {
-            if self.prefetch_cache.is_none() {
-                self.forget_copy(page);
-            }
+            self.forget_copy(page);
         } else {
             self.fetching += 1;
             self.store.set(page, Flags::FETCH);
