@@ -24,12 +24,10 @@ DATA = Path(os.environ.get("BENCH_DATA", "/tmp/terrace-bench"))
 BUILT = DATA / "proxies"
 WORK = DATA / "validate"
 SUITE = ROOT / "benches" / "live" / "programs"
-# What is shown, and what the error of some of it may be at most; and the same figures where the simulator is told of
-# pages of zeros.
-TIME, ZEROS_WRITTEN, ZEROS_STAY = "time (s)", "- or of zeros", "- zeros not moved"
-SHOWN = ["major faults", "pages written", ZEROS_WRITTEN, TIME]
+# What is shown, and what the error of some of it may be at most.
+TIME = "time (s)"
+SHOWN = ["major faults", "pages written", "- or of zeros", TIME]
 BARS = {"major faults": 10, "pages written": 15, TIME: 15}
-TOLD = {"pages written": ZEROS_WRITTEN, TIME: ZEROS_STAY}
 
 # Programs of the live benchmarks: the file, and the constants that make them smaller.
 SMALLER = {
@@ -102,11 +100,9 @@ def table():
     for name, found in json.loads(RESULTS.read_text()).items():
         figures = {figure["name"]: figure for figure in found["figures"]}
         cells = [cell for key in SHOWN for cell in (live(figures[key], found), error(figures[key]))]
-        told = {key: figures[TOLD.get(key, key)] for key in BARS}
-        rows.append([name, f"{found['footprint_bytes'] / 1e6:.0f} MB", *cells, error(figures[ZEROS_STAY]),
-                     beyond(figures), beyond(told)])
+        rows.append([name, f"{found['footprint_bytes'] / 1e6:.0f} MB", *cells, beyond(figures)])
     heads = [cell for key in SHOWN for cell in (key, "simulated")]
-    return common.table(["program", "footprint", *heads, ZEROS_STAY, "beyond the bars", "with zeros told"], rows)
+    return common.table(["program", "footprint", *heads, "beyond the bars"], rows)
 
 
 def beyond(figures):

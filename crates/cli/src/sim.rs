@@ -53,6 +53,7 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
     let contents = settings.iter().any(|machine| machine.writing.is_asked());
     let columns = Columns {
         contents,
+        zeros: settings.iter().any(PageMachine::drops_zeros),
         ..Columns::PAGES
     };
     let (workload, progress) = traces.open("simulating", columns)?;

@@ -27,6 +27,16 @@ pub struct SwapCounters {
     pub zswap_written_back: u64,
 }
 
+/// Returns whether the kernel neither writes nor reads pages of zeros: since Linux 6.12, which counts them from its first
+/// release on.
+pub fn kernel_drops_zeros() -> bool {
+    drops_zeros(&fs::read_to_string("/proc/vmstat").unwrap_or_default())
+}
+
+fn drops_zeros(vmstat: &str) -> bool {
+    value_of(vmstat, "swpout_zero").is_some()
+}
+
 impl SwapCounters {
     /// Reads the counters; zero for those that the kernel lacks.
     pub fn read() -> Self {
@@ -85,5 +95,6 @@ mod tests {
             zswap_written_back: 1,
         };
         assert_eq!(SwapCounters::parse(text), expected);
+        assert!(drops_zeros(text) && !drops_zeros("pswpin 5\npswpout 7\n"));
     }
 }

@@ -2,25 +2,34 @@
 //!
 //! A page of the program can be unmapped, protected or beyond the end of its file at any moment, by another
 //! thread or process, and asking the kernel to copy it (`process_vm_readv`) takes 1.2 us where the copy
-//! takes 0.04. So it is copied by one instruction, and a handler of SIGSEGV and SIGBUS continues behind it
+//! takes 0.04. So it is copied by one instruction, a word by a load, and a handler of SIGSEGV and SIGBUS continues behind it
 //! where the instruction faulted. Any other fault goes to the handler that was there: QEMU's.
 
 use std::mem::MaybeUninit;
 
-use crate::page::{Line, Page};
+use crate::page::{Line, Page, Word};
 
-/// Bytes of which any are a value: a page, or a part of one.
+/// Bytes of a word.
+#[cfg(target_arch = "x86_64")]
+const WORD_BYTES: usize = size_of::<Word>();
+
+/// Bytes of which any are a value: a page, or a part of one, at a multiple of its size.
 pub trait Plain: Copy {}
 impl Plain for Page {}
 impl Plain for Line {}
+impl Plain for Word {}
 
-/// Copies the page or line at `from`; none where it cannot be read.
+/// Copies the page, line or word at `from`; none where it cannot be read.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn copy<T: Plain>(from: *const T, buffer: &mut MaybeUninit<T>) -> Option<&T> {
-    // SAFETY: the function writes as many bytes into the buffer as it has, reads those at `from` by the one
-    // instruction whose faults are caught, and returns whether all were copied.
-    unsafe { x86_64::terrace_copy(buffer.as_mut_ptr().cast(), from.cast(), size_of::<T>()) }
+    let copy = match size_of::<T>() {
+        WORD_BYTES => x86_64::terrace_load,
+        _ => x86_64::terrace_copy,
+    };
+    // SAFETY: both write as many bytes into the buffer as it has, read those at `from` by one
+    // instruction whose faults are caught, and return whether all were copied.
+    unsafe { copy(buffer.as_mut_ptr().cast(), from.cast(), size_of::<T>()) }
         // SAFETY: all bytes were written, and any bytes are a value.
         .then(|| unsafe { buffer.assume_init_ref() })
 }
@@ -40,12 +49,18 @@ mod x86_64 {
     // flag is clear at a call, as the calling convention demands.
     global_asm!(
         ".pushsection .text",
-        ".hidden terrace_copy, terrace_copy_reads, terrace_copy_fails",
-        ".globl terrace_copy, terrace_copy_reads, terrace_copy_fails",
+        ".hidden terrace_copy, terrace_copy_reads, terrace_copy_fails, terrace_load, terrace_load_reads",
+        ".globl terrace_copy, terrace_copy_reads, terrace_copy_fails, terrace_load, terrace_load_reads",
         "terrace_copy:",
         "mov rcx, rdx",
         "terrace_copy_reads:",
         "rep movsb",
+        "mov eax, 1",
+        "ret",
+        "terrace_load:",
+        "terrace_load_reads:",
+        "mov rax, [rsi]",
+        "mov [rdi], rax",
         "mov eax, 1",
         "ret",
         "terrace_copy_fails:",
@@ -56,7 +71,10 @@ mod x86_64 {
 
     unsafe extern "C" {
         pub(super) fn terrace_copy(to: *mut u8, from: *const u8, bytes: usize) -> bool;
+        /// Copies a word, whatever `bytes` is.
+        pub(super) fn terrace_load(to: *mut u8, from: *const u8, bytes: usize) -> bool;
         fn terrace_copy_reads();
+        fn terrace_load_reads();
         fn terrace_copy_fails();
     }
 
@@ -96,7 +114,8 @@ mod x86_64 {
         // SAFETY: the kernel passes the state of the thread, which is its own during the call.
         let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
         let at = &mut registers[libc::REG_RIP as usize];
-        if *at == terrace_copy_reads as *const () as i64 {
+        let reads = [terrace_copy_reads, terrace_load_reads].map(|reads| reads as *const () as i64);
+        if reads.contains(at) {
             *at = terrace_copy_fails as *const () as i64;
             return;
         }
@@ -133,7 +152,7 @@ mod x86_64 {
     }
 }
 
-/// Copies the page or line at `from`; none where it cannot be read.
+/// Copies the page, line or word at `from`; none where it cannot be read.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn copy<T: Plain>(from: *const T, buffer: &mut MaybeUninit<T>) -> Option<&T> {
     let length = size_of::<T>();

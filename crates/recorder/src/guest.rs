@@ -4,8 +4,26 @@
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 
-use crate::page::{BYTES, LINE, Line, Page, SHIFT};
+use crate::copy;
+use crate::page::{BYTES, LINE, Line, Page, SHIFT, Word};
+
+/// The memory of the emulated program, looked for when it is first read: the program runs by then.
+#[derive(Debug, Default)]
+pub struct Running(OnceLock<Guest>);
+
+impl Running {
+    /// Returns the memory, of which [`Guest::page`] and [`Guest::line`] may be read.
+    #[inline]
+    pub fn guest(&self) -> &Guest {
+        self.0.get_or_init(|| {
+            // Only now: QEMU has installed its own handlers, and set the base.
+            let _ = copy::prepare();
+            Guest::of_this_process()
+        })
+    }
+}
 
 /// The memory of the emulated program, which may lack any page at any time.
 #[derive(Debug)]
@@ -67,12 +85,20 @@ impl Guest {
     }
 
     /// Reads a page, named by its number, thirty times as fast as [`Guest::read`]; none where it is not
-    /// mapped. [`copy::prepare`](crate::copy::prepare) must have been called, and the thread must not block
+    /// mapped. [`copy::prepare`] must have been called, and the thread must not block
     /// SIGSEGV and SIGBUS: QEMU blocks neither while it executes the program.
     #[inline]
     pub fn page<'a>(&self, number: u64, buffer: &'a mut MaybeUninit<Page>) -> Option<&'a Page> {
         let from = self.base.wrapping_add(number << SHIFT) as *const Page;
-        crate::copy::copy(from, buffer)
+        copy::copy(from, buffer)
+    }
+
+    /// Reads the aligned word of an address as a number; otherwise as [`Guest::page`].
+    #[inline]
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let mut buffer: MaybeUninit<Word> = MaybeUninit::uninit();
+        let from = self.base.wrapping_add(address & !7) as *const Word;
+        copy::copy(from, &mut buffer).map(|word| u64::from_ne_bytes(*word))
     }
 
     /// Reads a line of a page, both named by their numbers; otherwise as [`Guest::page`].
@@ -84,7 +110,7 @@ impl Guest {
         buffer: &'a mut MaybeUninit<Line>,
     ) -> Option<&'a Line> {
         let address = (page << SHIFT) + (line * LINE) as u64;
-        crate::copy::copy(self.base.wrapping_add(address) as *const Line, buffer)
+        copy::copy(self.base.wrapping_add(address) as *const Line, buffer)
     }
 }
 

@@ -12,11 +12,9 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::copy;
-use crate::guest::Guest;
+use crate::guest::{Guest, Running};
 use crate::page::{BYTES, LINE, SHIFT, checksum, take_line_over, take_over};
 use crate::pool::Chunk;
 use crate::record::Record;
@@ -31,8 +29,7 @@ const FEW_LINES: u32 = 8;
 /// The pages of a process, as they are and as they were reported.
 #[derive(Debug)]
 pub struct Observed {
-    /// Known once the program runs.
-    guest: OnceLock<Guest>,
+    memory: Running,
     shadow: Shadow,
     /// How often pages may have changed by other means than stores of the program, from 1.
     epoch: AtomicU32,
@@ -47,7 +44,7 @@ impl Observed {
     /// Returns the error of the system, which refused the memory.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            guest: OnceLock::new(),
+            memory: Running::default(),
             shadow: Shadow::new()?,
             epoch: AtomicU32::new(1),
             is_shared: AtomicBool::new(false),
@@ -79,11 +76,7 @@ impl Observed {
     /// time, with a checksum. Nothing is reported of a page that is not there any more. Returns whether there was
     /// memory for a copy.
     pub fn report(&self, page: u64, stored: u64, sampled: bool, chunk: &Chunk) -> bool {
-        let guest = self.guest.get_or_init(|| {
-            // Only now: QEMU has installed its own handlers, and set the base.
-            let _ = copy::prepare();
-            Guest::of_this_process()
-        });
+        let guest = self.memory.guest();
         let reported = self.shadow.with(page, |known| {
             // The page is read and the report made under the lock: a later version is of a later time, and
             // what is whole of it in the pool has its earlier versions there, too.

@@ -13,6 +13,8 @@ pub const LINE: usize = BYTES / 64;
 /// Words of a line.
 const LINE_WORDS: usize = LINE / 8;
 
+/// The bytes of a word.
+pub type Word = [u8; 8];
 /// The bytes of a line, word by word.
 pub type Line = [[u8; 8]; LINE_WORDS];
 /// The bytes of a page, word by word.

@@ -36,6 +36,7 @@ use crate::record::Kind;
 use crate::site::Site;
 use crate::stream::Stream;
 use crate::told;
+use crate::zeros::Zeros;
 
 /// The version of the plug-in interface, which QEMU looks up by this name.
 #[unsafe(no_mangle)]
@@ -49,6 +50,8 @@ struct Recorder {
     extended: Option<Extended>,
     /// What is needed to report pages; none where that is not asked for.
     observed: Option<Observed>,
+    /// What is needed to say which pages hold zeros; none where that is not asked for.
+    zeros: Option<Zeros>,
     /// The files with the code that allocates; none if nothing is told of allocations.
     modules: Option<Modules>,
     /// The end of the program's heap.
@@ -142,6 +145,7 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
         on_access: on_access_of(pool),
         extended: extended_of(pool)?,
         observed: observed_of(pool)?,
+        zeros: zeros_of(pool),
         modules: pool.settings().allocations.then(Modules::default),
         heap: Break::default(),
         order: Order::new(process),
@@ -171,6 +175,11 @@ fn observed_of(pool: &Pool) -> Result<Option<Observed>, String> {
     }
     let observed = Observed::new().map_err(|e| format!("no memory for copies of pages: {e}"))?;
     Ok(Some(observed))
+}
+
+/// Makes what is needed to say which pages hold zeros, if the pool asks for it and the emulator tells where they are.
+fn zeros_of(pool: &Pool) -> Option<Zeros> {
+    (pool.settings().tell_zeros() && Guest::is_told()).then(Zeros::default)
 }
 
 /// Makes what is needed to know which accesses are recorded, if not all are.
@@ -236,6 +245,7 @@ fn begin(index: c_uint) {
                 recorder.pool,
                 PROCESS.load(Ordering::Relaxed),
                 recorder.observed.as_ref(),
+                recorder.zeros.as_ref(),
             ),
             muted: None,
             remapping: None,

@@ -3,7 +3,8 @@
 //! | bits | of `what` | of `whence` |
 //! |---|---|---|
 //! | 0..48 | the address, its sign in bit 47 | the instruction's address, likewise |
-//! | 48..60 | bytes touched, up to 4095 | instructions since the record before it, up to 65535 (16 bits) |
+//! | 48..59 | bytes touched, up to 2047 | instructions since the record before it, up to 65535 (16 bits) |
+//! | 59 | whether its page holds nothing but zeros after its run | |
 //! | 60 | whether it stores | |
 //! | 61 | no access but the end of a report: bits 0..32 are the version of the page | its checksum, or 0 |
 //! | 62 | no access but a word of a report: bits 0..48 are its address | its 8 bytes |
@@ -30,6 +31,7 @@ use crate::page::SHIFT;
 const ADDRESS_BITS: u32 = 48;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 const STORE: u64 = 1 << 60;
+const ZEROS: u64 = 1 << 59;
 const REPORTED: u64 = 1 << 61;
 const WORD: u64 = 1 << 62;
 const DEPENDS: u64 = REPORTED | STORE;
@@ -45,11 +47,11 @@ const ACQUIRE: u64 = 1;
 const NO_MODULE: u16 = u16::MAX;
 
 /// The most bytes of one record.
-pub const MAX_BYTES: u32 = (1 << 12) - 1;
+pub const MAX_BYTES: u32 = (1 << 11) - 1;
 /// The most instructions that may lie between two records.
 pub const MAX_STEP: u64 = u16::MAX as u64;
 
-/// Bytes touched and whether they are stored, at their place in a record.
+/// Bytes touched, whether they are stored, and whether zeros are left, at their place in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(u16);
 
@@ -77,6 +79,11 @@ impl Kind {
     /// Whether it stores.
     pub const fn write(self) -> bool {
         self.0 & 1 << 12 != 0
+    }
+
+    /// Whether the page holds nothing but zeros after the run that it begins; never, where that is not recorded.
+    pub const fn zeros(self) -> bool {
+        self.0 & 1 << 11 != 0
     }
 }
 
@@ -250,6 +257,15 @@ impl Record {
         }
     }
 
+    /// Returns the same access as one after whose run the page holds nothing but zeros.
+    #[inline]
+    pub const fn of_zeros(self) -> Self {
+        Self {
+            what: self.what | ZEROS,
+            ..self
+        }
+    }
+
     /// Returns the two words.
     #[inline]
     pub const fn words(self) -> [u64; 2] {
@@ -359,6 +375,12 @@ mod tests {
             prop_assert_eq!((kind.bytes(), kind.write()), (bytes, write));
             let record = Record::access(address, kind, ip, step);
             prop_assert_eq!(record.said(), Said::Access { address, kind, ip, step });
+            prop_assert!(!kind.zeros());
+            let Said::Access { kind: of_zeros, .. } = record.of_zeros().said() else {
+                panic!("it is an access");
+            };
+            prop_assert!(of_zeros.zeros());
+            prop_assert_eq!((of_zeros.bytes(), of_zeros.write()), (bytes, write));
             let kind = Kind::new(bytes, true);
             prop_assert_eq!(record.stored().said(), Said::Access { address, kind, ip, step });
         }

@@ -10,6 +10,7 @@ use crate::observed::Observed;
 use crate::order::Event;
 use crate::pool::{Chunk, Owner, Pool};
 use crate::record::{Kind, MAX_STEP, Record};
+use crate::zeros::Zeros;
 
 /// A number that no line and no page has.
 const NO_UNIT: u64 = u64::MAX;
@@ -34,19 +35,29 @@ pub struct Stream<'a> {
     instruction: u64,
     /// The line or page of the last record, [`NO_UNIT`] where it may not be joined any more.
     unit: u64,
+    /// The address of the last record.
+    address: u64,
     written: bool,
     /// The lines of the page to which the run has stored, a bit each, where its page is reported.
     stored: u64,
     caches: Option<Box<Caches>>,
     /// What is needed to report pages; none where that is not asked for.
     observed: Option<&'a Observed>,
+    /// What is needed to say which pages hold zeros; none where that is not asked for, or units are not pages.
+    zeros: Option<&'a Zeros>,
     /// Runs until the next one that is sampled.
     until_sample: u32,
 }
 
 impl<'a> Stream<'a> {
-    /// Begins the stream of a new thread of `process`, whose pages are reported if they are `observed`.
-    pub fn new(pool: &'a Pool, process: u32, observed: Option<&'a Observed>) -> Self {
+    /// Begins the stream of a new thread of `process`, whose pages are reported if they are `observed`, and looked at for
+    /// `zeros`.
+    pub fn new(
+        pool: &'a Pool,
+        process: u32,
+        observed: Option<&'a Observed>,
+        zeros: Option<&'a Zeros>,
+    ) -> Self {
         let filtered = pool.settings().filtered;
         Self {
             pool,
@@ -55,10 +66,12 @@ impl<'a> Stream<'a> {
             thread: None,
             instruction: 0,
             unit: NO_UNIT,
+            address: 0,
             written: false,
             stored: 0,
             caches: filtered.then(Box::default),
             observed,
+            zeros,
             until_sample: 0,
         }
     }
@@ -130,7 +143,7 @@ impl<'a> Stream<'a> {
     /// Writes records that end a run into one chunk.
     fn tell(&mut self, records: &[Record]) {
         self.end_run();
-        self.unit = NO_UNIT;
+        self.end_row();
         if self.chunk.room() < records.len() {
             self.renew();
         }
@@ -159,11 +172,12 @@ impl<'a> Stream<'a> {
         pieces(address, kind.bytes(), SHIFT, |address, bytes| {
             let unit = address >> SHIFT;
             if unit != self.unit {
+                self.end_row();
                 self.keep(address, Kind::new(bytes, kind.write()), origin);
-                self.unit = unit;
+                (self.unit, self.address) = (unit, address);
                 self.written = kind.write();
             } else if kind.write() && !self.written {
-                self.chunk.last_stores();
+                self.chunk.change_last(Record::stored);
                 self.written = true;
             }
         });
@@ -196,9 +210,20 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Ends the row, to which no access is joined any more, and says whether its page holds nothing but zeros now.
+    #[inline(always)]
+    fn end_row(&mut self) {
+        let unit = std::mem::replace(&mut self.unit, NO_UNIT);
+        let fill = |zeros: &Zeros| zeros.fill_page_of(self.address);
+        if unit != NO_UNIT && self.zeros.is_some_and(fill) {
+            self.chunk.change_last(Record::of_zeros);
+        }
+    }
+
     /// Hands the chunk to the reader, with a report of the run that ends.
     pub fn publish(&mut self) {
         self.end_run();
+        self.end_row();
         self.pool.publish(self.chunk);
         self.abandon();
     }
@@ -305,7 +330,7 @@ mod tests {
         pool: &'a Pool,
         pass: impl Fn(&mut Stream<'a>, u64, Kind, Origin),
     ) -> Vec<Row> {
-        let mut stream = Stream::new(pool, 0, None);
+        let mut stream = Stream::new(pool, 0, None, None);
         for row in rows {
             let origin = Origin {
                 ip: row.ip,
@@ -379,7 +404,7 @@ mod tests {
     #[test]
     fn a_run_that_is_handed_over_is_not_changed_any_more() {
         let pool = pool(Level::Lines, false);
-        let mut stream = Stream::new(&pool, 0, None);
+        let mut stream = Stream::new(&pool, 0, None, None);
         let origin = Origin {
             ip: 0,
             instruction: 0,
@@ -398,7 +423,7 @@ mod tests {
         use crate::pool::RECORDS;
         for before in [1, RECORDS - 1, RECORDS, RECORDS + 1] {
             let pool = pool(Level::Pages, false);
-            let mut stream = Stream::new(&pool, 0, None);
+            let mut stream = Stream::new(&pool, 0, None, None);
             let touch = |stream: &mut Stream<'_>, page: u64, write: bool| {
                 let origin = Origin {
                     ip: 0,
@@ -424,11 +449,117 @@ mod tests {
         }
     }
 
+    const PAGES: usize = 3;
+    const BYTES: usize = 4096;
+
+    /// Memory that is recorded: pages of this process, as the base is 0 outside of QEMU.
+    #[repr(C, align(4096))]
+    struct Recorded([[u8; BYTES]; PAGES]);
+
+    /// By row: the address of its page, and whether that is told to hold zeros.
+    fn told(pool: &Pool) -> Vec<(u64, bool)> {
+        let mut rows = Vec::new();
+        for index in pool.ready() {
+            let records = pool.chunk(index).records();
+            rows.extend(records.filter_map(|record| match record.said() {
+                Said::Access { address, kind, .. } => Some((address & !4095, kind.zeros())),
+                _ => None,
+            }));
+        }
+        rows
+    }
+
+    /// Rows before and behind the end of a chunk, in which a mark may be the last record.
+    #[test]
+    fn the_last_row_of_a_chunk_says_of_its_own_page_whether_it_holds_zeros() {
+        use crate::pool::RECORDS;
+        for at in RECORDS - 3..RECORDS + 3 {
+            let pool = pool(Level::Pages, false);
+            let (zeros, mut memory) = (Zeros::default(), Box::new(Recorded([[0; BYTES]; PAGES])));
+            memory.0[1][4000] = 1;
+            let first = (&raw const *memory) as u64;
+            let mut stream = Stream::new(&pool, 0, None, Some(&zeros));
+            for n in 0..RECORDS + 10 {
+                let address = first + (n % 2 * BYTES) as u64;
+                let instruction = if n < at { 0 } else { 1 << 40 };
+                let origin = Origin { ip: 0, instruction };
+                stream.row::<12>(address, Kind::new(8, true), origin);
+            }
+            stream.publish();
+            let rows = (0..RECORDS + 10).map(|n| (first + (n % 2 * BYTES) as u64, n % 2 == 0));
+            assert_eq!(told(&pool), rows.collect::<Vec<_>>(), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_gone_holds_no_zeros() {
+        let pool = pool(Level::Pages, false);
+        let zeros = Zeros::default();
+        let mut stream = Stream::new(&pool, 0, None, Some(&zeros));
+        let mapped = crate::mapping::zeros(2 * BYTES).unwrap();
+        let address = mapped as u64;
+        let origin = Origin {
+            ip: 0,
+            instruction: 0,
+        };
+        stream.row::<12>(address, Kind::new(8, false), origin);
+        stream.row::<12>(address + 4096, Kind::new(8, false), origin);
+        // What is told ends the row, whose page is there.
+        stream.discard(&(7..8));
+        stream.row::<12>(address + 4096, Kind::new(8, false), origin);
+        // SAFETY: mapped above with this size, and used no more.
+        unsafe { libc::munmap(mapped, 2 * BYTES) };
+        stream.discard(&(address >> 12..(address >> 12) + 2));
+        stream.publish();
+        let (first, second) = (address, address + 4096);
+        let rows = [(first, true), (second, true), (second, false)];
+        assert_eq!(told(&pool), rows);
+    }
+
     proptest! {
         #[test]
         fn every_access_is_a_row(rows in rows()) {
             let pool = pool(Level::Accesses, false);
             prop_assert_eq!(passed(&rows, &pool, Stream::row::<0>), rows);
+        }
+
+        /// Runs of stores and loads of single bytes, and changes of memory by other means: each row says what its page
+        /// holds when the next one begins.
+        #[test]
+        fn a_row_says_whether_its_run_leaves_zeros(
+            steps in prop::collection::vec(
+                (0..PAGES, prop::option::of(0..BYTES), 0..BYTES, prop::option::of(0..2_u8), any::<bool>()), 0..300,
+            ),
+        ) {
+            let pool = pool(Level::Pages, false);
+            let (zeros, mut memory) = (Zeros::default(), Box::new(Recorded([[0; BYTES]; PAGES])));
+            let first = (&raw const *memory) as u64;
+            let mut stream = Stream::new(&pool, 0, None, Some(&zeros));
+            let (mut rows, mut last): (Vec<(u64, bool)>, _) = (Vec::new(), None);
+            for (page, other, place, value, clears) in steps {
+                let address = first + (page * BYTES) as u64;
+                if last != Some(page) {
+                    rows.push((address, false));
+                    last = Some(page);
+                }
+                let origin = Origin { ip: 0, instruction: 0 };
+                let kind = Kind::new(1, value.is_some());
+                stream.row::<12>(address + place as u64, kind, origin);
+                // The access is made after it was recorded.
+                if let Some(value) = value {
+                    memory.0[page][place] = value;
+                }
+                if let Some(other) = other {
+                    memory.0[page][other] = u8::from(!clears);
+                }
+                if clears {
+                    memory.0[page].fill(0);
+                }
+                let row = rows.last_mut().unwrap();
+                row.1 = memory.0[page].iter().all(|byte| *byte == 0);
+            }
+            stream.publish();
+            prop_assert_eq!(told(&pool), rows);
         }
 
         #[test]

@@ -8,7 +8,7 @@ use terrace_base::{Bytes, median};
 use terrace_live::calibrate::Calibration;
 use terrace_live::run::Outcome;
 use terrace_policy::prefetch::LifeStory;
-use terrace_sim::pages::{FaultCost, Times};
+use terrace_sim::pages::{FaultCost, Times, ZeroPages};
 use terrace_validate::machine::machine;
 use terrace_validate::perform::Results;
 
@@ -140,20 +140,27 @@ fn figures(results: &Results) -> Vec<Figure> {
     let faults = live(|o| o.major_faults);
     let (read, written) = (pages(|o| o.tier_read.0), pages(|o| o.tier_written.0));
     let with_zeros = live(|o| o.tier_written.pages() + o.tier_zeros);
-    // The kernel keeps pages of zeros out of the tier, and the simulator moves them as it cannot tell them from
-    // others: what it takes for them follows from their shares of the pages that came and went.
-    let unread = share(live(|o| o.tier_unread), read) * outcome.times.read.seconds();
-    let unwritten = share(live(|o| o.tier_zeros), written) * outcome.times.write_out.seconds();
     let counts = &outcome.counts;
     let mut figures = vec![
         Figure::new(ALL_DRAM, wall(&results.live.all_dram), paced),
         Figure::new(TIME, wall(limited), time),
-        Figure::new(ZEROS_STAY, wall(limited), time - unread - unwritten),
         Figure::new("major faults", faults, counts.full_misses as f64),
         Figure::new("pages read", read, counts.reads as f64),
         Figure::new("pages written", written, counts.writebacks as f64),
-        Figure::new("- or of zeros", with_zeros, counts.writebacks as f64),
+        Figure::new(
+            "- or of zeros",
+            with_zeros,
+            (counts.writebacks + counts.zeros_dropped) as f64,
+        ),
     ];
+    if results.predicted.zero_pages == ZeroPages::Written {
+        // The kernel keeps pages of zeros out of the tier, and the simulator moves them where a trace does not tell
+        // them from others: what it takes for them follows from their shares of the pages that came and went.
+        let unread = share(live(|o| o.tier_unread), read) * outcome.times.read.seconds();
+        let unwritten = share(live(|o| o.tier_zeros), written) * outcome.times.write_out.seconds();
+        let time = time - unread - unwritten;
+        figures.insert(2, Figure::new(ZEROS_STAY, wall(limited), time));
+    }
     let stories: Option<Vec<LifeStory>> = limited.iter().map(|o| o.prefetch).collect();
     if let Some(stories) = stories {
         type Count = fn(&LifeStory) -> u64;

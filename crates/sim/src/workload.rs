@@ -104,6 +104,8 @@ pub struct Batch {
     pub runs: Vec<Run>,
     /// What each touch changes in its page; empty if the trace is read without contents.
     pub changes: Changes,
+    /// Whether the page of each touch holds nothing but zeros after it; empty if the trace does not say, or is read without.
+    pub zeros: Vec<bool>,
     /// The line within its page of each touch, 0 to 63; empty unless [`Workload::keep_lines`].
     pub lines: Vec<u8>,
     /// The allocation site of the object that each touch is of; empty unless [`Workload::keep_sites`].
@@ -336,6 +338,26 @@ impl Workload {
         }
     }
 
+    /// Checks that all traces tell which pages hold zeros.
+    ///
+    /// # Errors
+    /// A usage error if one does not.
+    pub fn require_zeros(&self) -> Result<()> {
+        match self.tell_zeros() {
+            true => Ok(()),
+            false => Err(Error::usage(
+                "--zero-pages dropped needs to know which pages hold zeros, and a trace does not tell; record it with \
+                 `terrace record --level pages`",
+            )),
+        }
+    }
+
+    /// Returns whether all traces tell which pages hold zeros.
+    pub fn tell_zeros(&self) -> bool {
+        let mut programs = self.programs.iter();
+        programs.all(|program| program.source.meta().tells_zeros)
+    }
+
     /// Reads the next touches of a program; none at its end.
     ///
     /// # Errors
@@ -438,6 +460,7 @@ impl Workload {
         let first = batch.references.len();
         self.touched.clear();
         let has_changes = !self.block.changes.is_empty();
+        let tells_zeros = !self.block.zeros.is_empty();
         let rows = self.programs[owner].rows;
         let objects = &mut self.programs[owner].objects;
         for index in begin..end {
@@ -471,6 +494,10 @@ impl Workload {
             if let Some(objects) = objects {
                 let site = objects.next(name.0, address);
                 batch.sites.resize(batch.references.len(), site);
+            }
+            if tells_zeros {
+                let zeros = self.block.zeros[index];
+                batch.zeros.resize(batch.references.len(), zeros);
             }
             if has_changes {
                 // The first touch of an access changes its page.

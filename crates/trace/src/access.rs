@@ -39,6 +39,8 @@ pub struct Columns {
     pub contents: bool,
     /// Whether [`Block::depends`] is wanted.
     pub depends: bool,
+    /// Whether [`Block::zeros`] is wanted.
+    pub zeros: bool,
 }
 
 impl Columns {
@@ -50,6 +52,7 @@ impl Columns {
         size: true,
         contents: true,
         depends: true,
+        zeros: true,
     };
     /// The columns that a simulation of pages needs.
     pub const PAGES: Self = Self {
@@ -59,6 +62,7 @@ impl Columns {
         size: true,
         contents: false,
         depends: false,
+        zeros: false,
     };
     /// Addresses and whether they are written, which every trace has.
     pub const ADDRESSES: Self = Self {
@@ -68,6 +72,7 @@ impl Columns {
         size: false,
         contents: false,
         depends: false,
+        zeros: false,
     };
 }
 
@@ -91,6 +96,8 @@ pub struct Block {
     /// How many instructions before each access the load was from which its address comes; 0 where it comes from
     /// none, or from one more than 255 instructions before. Empty where the trace does not say.
     pub depends: Vec<u8>,
+    /// Whether the page of each access held nothing but zeros when its run had ended; empty where the trace does not say.
+    pub zeros: Vec<bool>,
     /// What the accesses changed in their pages; empty where the trace has no contents.
     pub changes: Changes,
     /// The pages that were given back before some of the accesses, in their order; most traces do not say.
@@ -126,6 +133,7 @@ impl Block {
     pub fn clear(&mut self) {
         each_column!(self, column => column.clear());
         self.depends.clear();
+        self.zeros.clear();
         self.changes.clear();
         self.discards.clear();
         self.orders.clear();
@@ -135,12 +143,14 @@ impl Block {
     pub fn truncate(&mut self, len: usize) {
         each_column!(self, column => column.truncate(len));
         self.depends.truncate(len);
+        self.zeros.truncate(len);
         self.changes.truncate(len);
         self.discards.retain(|discard| discard.row < len as u64);
         self.orders.retain(|order| order.row < len as u64);
     }
 
-    /// Gives every column but the changes and dependences `len` accesses, and leaves discards alone; fields of those that are new are 0.
+    /// Gives every column but the changes, dependences and zeros `len` accesses, and leaves discards alone; fields of those
+    /// that are new are 0.
     pub(crate) fn resize(&mut self, len: usize) {
         each_column!(self, column => column.resize(len, Default::default()));
     }
@@ -153,6 +163,7 @@ impl Block {
         assert!(count <= self.len(), "the block has fewer accesses");
         each_column!(self, column => column.drain(..count.min(column.len())));
         self.depends.drain(..count.min(self.depends.len()));
+        self.zeros.drain(..count.min(self.zeros.len()));
         self.changes.drain_front(count);
         let count = count as u64;
         self.discards.retain(|discard| discard.row >= count);
@@ -178,7 +189,7 @@ impl Block {
     }
 
     /// Appends an access to every column but the changes, which a block of a trace with contents gets by
-    /// [`Changes::push`], and the dependences.
+    /// [`Changes::push`], the dependences and the zeros.
     pub fn push(&mut self, access: Access) {
         self.instruction.push(access.instruction);
         self.address.push(access.address);

@@ -40,6 +40,7 @@ impl Selection {
         let rows = meta.accesses.filter(|_| whole);
         meta.accesses = rows.map(|rows| rows.min(self.limit.unwrap_or(rows)));
         meta.has_contents &= whole;
+        meta.tells_zeros &= whole;
         let mut note = |key: &str, value: String| meta.about.push((key.into(), value));
         if let Some(thread) = self.thread {
             note("only-thread", thread.to_string());

@@ -19,6 +19,8 @@ pub struct Meta {
     pub counts_instructions: bool,
     /// Whether the trace says what pages held: [`crate::contents`].
     pub has_contents: bool,
+    /// Whether the trace says which pages hold nothing but zeros: [`Block::zeros`].
+    pub tells_zeros: bool,
     /// What the program allocated, if the trace says: its rows count from the beginning of the trace.
     pub allocations: Option<Arc<Allocations>>,
     /// Keys and values that say what was recorded, how and on what, in the order of the file.

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use terrace_trace::contents::{Change, Memory, Word, checksum};
 use terrace_trace::discard::Discard;
 use terrace_trace::formats::native;
-use terrace_trace::{Access, Block, Columns, create, open};
+use terrace_trace::{Access, Block, Columns, Selection, create, open};
 
 /// Accesses whose fields have so few bits as the trace's own shift leaves, some of them repeated.
 fn accesses(most: usize) -> impl Strategy<Value = Vec<Access>> {
@@ -429,8 +429,76 @@ fn with_changes(changed: &Changed) -> Block {
     block
 }
 
-/// Writes a trace with contents in blocks of `piece`.
-fn write_contents(path: &Path, rows: &Block, piece: usize) {
+/// Rows of which some leave zeros, in a file of blocks of `piece`.
+fn write_zeros(path: &Path, zeros: &[bool], piece: usize) -> Block {
+    let mut rows = Block::default();
+    for (row, zeros) in (0..).zip(zeros) {
+        rows.push(Access {
+            address: row << 12,
+            instruction: row,
+            ..Access::default()
+        });
+        rows.zeros.push(*zeros);
+    }
+    write_blocks(path, &rows, piece);
+    rows
+}
+
+/// Reads all rows with what they leave, as one block.
+fn read_zeros(path: &Path, columns: Columns) -> terrace_base::Result<Block> {
+    let mut source = open(path, columns)?;
+    assert!(source.meta().tells_zeros && !source.meta().has_contents);
+    let (mut block, mut all) = (Block::default(), Block::default());
+    while source.next_block(&mut block)? {
+        block.iter().for_each(|access| all.push(access));
+        all.zeros.extend(&block.zeros);
+    }
+    Ok(all)
+}
+
+proptest! {
+    #[test]
+    fn which_pages_hold_zeros_is_read_as_it_was_written(
+        zeros in prop::collection::vec(any::<bool>(), 1..300), piece in 1usize..400, skip in 0usize..400,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.parquet");
+        let rows = write_zeros(&path, &zeros, piece);
+        prop_assert_eq!(&read_zeros(&path, Columns::ALL).unwrap(), &rows);
+        let without = read_zeros(&path, Columns { zeros: false, ..Columns::ALL }).unwrap();
+        prop_assert_eq!((without.zeros, without.address), (Vec::new(), rows.address));
+        // A part of a trace says it of its rows.
+        let selection = Selection { skip: skip as u64, ..Selection::default() };
+        let mut rest = selection.of(open(&path, Columns::ALL).unwrap());
+        prop_assert!(rest.meta().tells_zeros);
+        let (mut block, mut left) = (Block::default(), Vec::<bool>::new());
+        while rest.next_block(&mut block).unwrap() {
+            left.extend(&block.zeros);
+        }
+        prop_assert_eq!(&left, &zeros[skip.min(zeros.len())..]);
+    }
+
+    #[test]
+    fn a_damaged_byte_of_zeros_is_an_error_or_no_matter(
+        zeros in prop::collection::vec(any::<bool>(), 1..20), place in any::<prop::sample::Index>(), flip in 1u8..,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.parquet");
+        let rows = write_zeros(&path, &zeros, 10);
+        let mut bytes = fs::read(&path).unwrap();
+        let place = place.index(bytes.len());
+        bytes[place] ^= flip;
+        fs::write(&path, &bytes).unwrap();
+        if open(&path, Columns::ALL).is_ok_and(|source| source.meta().tells_zeros)
+            && let Ok(read) = read_zeros(&path, Columns::ALL)
+        {
+            prop_assert_eq!(read, rows, "byte {} of {}", place, bytes.len());
+        }
+    }
+}
+
+/// Writes rows in blocks of `piece`.
+fn write_blocks(path: &Path, rows: &Block, piece: usize) {
     let mut sink = create(path, &[]).unwrap();
     for begin in (0..rows.len()).step_by(piece) {
         let mut block = rows.clone();
@@ -459,7 +527,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.parquet");
         let rows = with_changes(&changed);
-        write_contents(&path, &rows, piece);
+        write_blocks(&path, &rows, piece);
         let read = read_contents(&path, Columns::ALL).unwrap();
         prop_assert_eq!(&read, &rows);
         let mut memory = Memory::default();
@@ -481,7 +549,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.parquet");
         let rows = with_changes(&changed);
-        write_contents(&path, &rows, 10);
+        write_blocks(&path, &rows, 10);
         let mut bytes = fs::read(&path).unwrap();
         let place = place.index(bytes.len());
         bytes[place] ^= flip;
@@ -520,7 +588,7 @@ fn contents_of_several_row_groups() {
             checksum: row % 61,
         });
     }
-    write_contents(&path, &rows, 16_380 * 8);
+    write_blocks(&path, &rows, 16_380 * 8);
     assert!(read_contents(&path, Columns::ALL).unwrap() == rows);
 }
 

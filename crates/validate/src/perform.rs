@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use terrace_base::{Bytes, Error, Nanos, Result, median};
 use terrace_live::calibrate::{Calibration, calibrate};
+use terrace_live::counters::kernel_drops_zeros;
 use terrace_live::input::Inputs;
 use terrace_live::program::Invocation;
 use terrace_live::run::{Dram, Event, Outcome, Session};
 use terrace_live::{privilege, sysctl, tier};
-use terrace_sim::pages::{Prefetch, names};
+use terrace_sim::pages::{Prefetch, ZeroPages, names};
 use terrace_trace::record::{Level, RecordSettings, Recorded, Tools};
 
 use crate::live::{Measured, Plan, measure};
@@ -109,13 +110,23 @@ pub fn perform(request: Request, progress: &mut dyn FnMut(Event)) -> Result<Resu
         None => request.trace.unwrap_or_default(),
     };
     progress(Event::Notice("simulating it"));
+    let zero_pages = match kernel_drops_zeros() {
+        true => ZeroPages::Dropped,
+        false => ZeroPages::Written,
+    };
     let predicted = predict(
         &trace,
         &machine(&calibration),
         pages_left(live.limit, live.kernel()),
         &request.prefetch,
         Nanos(median(live.all_dram.iter().map(|o| o.wall.as_nanos() as f64)) as u64),
+        zero_pages,
     )?;
+    if predicted.zero_pages != zero_pages {
+        progress(Event::Notice(
+            "the trace does not tell which pages are zeros, which this kernel neither writes nor reads; record it anew",
+        ));
+    }
     Ok(Results {
         command: request.command.words,
         prefetch: request.prefetch,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use terrace_base::{Error, Nanos, Result};
 use terrace_policy::replacement;
-use terrace_sim::pages::{Machine, Outcome, PageMachine, Prefetch, run};
+use terrace_sim::pages::{Machine, Outcome, PageMachine, Prefetch, ZeroPages, run};
 use terrace_sim::workload::Workload;
 use terrace_trace::Columns;
 
@@ -26,9 +26,12 @@ pub struct Predicted {
     /// The time of an instruction, in picoseconds, with which the program takes the measured time with
     /// all the DRAM it wants.
     pub instruction_ps: u64,
+    /// What became of pages of zeros.
+    pub zero_pages: ZeroPages,
 }
 
-/// Simulates the program of `trace`, which was measured to take `all_dram` with all the DRAM it wants.
+/// Simulates the program of `trace`, which was measured to take `all_dram` with all the DRAM it wants. Pages of zeros become
+/// what becomes of them on the machine, if the trace tells which these are.
 ///
 /// # Errors
 /// Returns a failure if the trace is corrupt or empty.
@@ -38,7 +41,15 @@ pub fn predict(
     dram_pages: usize,
     prefetch: &Prefetch,
     all_dram: Nanos,
+    zero_pages: ZeroPages,
 ) -> Result<Predicted> {
+    let told = terrace_trace::open(trace, Columns::ADDRESSES)?
+        .meta()
+        .tells_zeros;
+    let zero_pages = match told {
+        true => zero_pages,
+        false => ZeroPages::Written,
+    };
     let settings = |instruction_ps| PageMachine {
         dram_pages: dram_pages.max(1),
         tier: machine.tier(),
@@ -47,13 +58,18 @@ pub fn predict(
         eviction_buffer: EVICTION_BUFFER,
         fault: machine.fault.clone(),
         instruction_ps,
+        zero_pages,
         seed: 1,
         ..PageMachine::default()
     };
     let traces = [trace.to_owned()];
+    let columns = Columns {
+        zeros: told,
+        ..Columns::PAGES
+    };
     let simulate = |machines| {
         run(
-            Workload::open(&traces, None, None, Columns::PAGES)?,
+            Workload::open(&traces, None, None, columns)?,
             machines,
             None,
             |_| {},
@@ -69,6 +85,7 @@ pub fn predict(
         outcome: outcome.ok_or_else(|| Error::failure("there is nothing to simulate"))?,
         dram_pages,
         instruction_ps,
+        zero_pages,
     })
 }
 

@@ -108,7 +108,7 @@ fn levels() -> impl TypedValueParser<Value = Level> {
     let rows = [
         "An access",
         "A run of accesses of one thread to one line of 64 bytes; it stores if any does",
-        "A run of accesses of one thread to one page of 4 KiB; it stores if any does",
+        "A run of accesses of one thread to one page of 4 KiB; it stores if any does, and says whether it leaves zeros",
     ];
     let levels = Level::ALL.iter().zip(rows);
     let values = levels.map(|(level, row)| PossibleValue::new(level.name()).help(row));

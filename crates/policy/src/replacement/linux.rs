@@ -264,6 +264,10 @@ impl Replacement for Linux {
         self.admit(page, None)
     }
 
+    fn cleaned(&mut self, page: PageId) {
+        self.queues.at(page).dirty = false;
+    }
+
     fn remove(&mut self, page: PageId) {
         self.queues.remove(page);
         self.shadows.clear(page);

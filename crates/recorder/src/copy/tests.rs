@@ -1,7 +1,7 @@
 //! Pages that are there, and pages that are not.
 
 use super::*;
-use crate::page::{BYTES, WORDS};
+use crate::page::{BYTES, WORDS, Word};
 use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 
@@ -44,6 +44,20 @@ fn a_page_that_is_protected_or_unmapped_is_not() {
     // SAFETY: the mapping made above, to which nothing refers.
     unsafe { libc::munmap(pages.cast(), 2 * BYTES) };
     assert_eq!(read(pages), None);
+}
+
+#[test]
+fn a_word_is_there_or_is_not() {
+    prepare().unwrap();
+    let word = |from: *const Word| copy(from, &mut MaybeUninit::uninit()).copied();
+    let here = 0x1234_5678_9abc_def0_u64.to_le_bytes();
+    assert_eq!(word(&raw const here), Some(here));
+    let pages = mapped(None, libc::PROT_READ);
+    let last = pages.wrapping_add(2).cast::<Word>();
+    assert_eq!(word(last.wrapping_sub(1)), Some([0; 8]));
+    // SAFETY: the mapping made above, to which nothing refers.
+    unsafe { libc::munmap(pages.cast(), 2 * BYTES) };
+    assert_eq!(word(last.wrapping_sub(1)), None);
 }
 
 #[test]

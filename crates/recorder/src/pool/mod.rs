@@ -76,7 +76,7 @@ use crate::level::Level;
 use crate::record::Record;
 
 /// The pool's first bytes: a name and the layout's number.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x06");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x07");
 /// Chunks, and so threads that can write at the same time.
 pub const CHUNKS: usize = 8192;
 /// Records in a chunk.
@@ -220,12 +220,13 @@ impl Chunk {
         RECORDS.saturating_sub(self.length.load(Ordering::Relaxed) as usize)
     }
 
-    /// Makes the last record a store. Only the holder of the chunk may call this.
-    pub fn last_stores(&self) {
+    /// Makes the last record, an access, another one at the same time. Only the holder of the chunk may call this.
+    #[inline]
+    pub fn change_last(&self, change: impl FnOnce(Record) -> Record) {
         let length = self.length.load(Ordering::Relaxed) as usize;
         if let Some(slot) = length.checked_sub(1).and_then(|i| self.records.0.get(i)) {
             let words = slot.each_ref().map(|word| word.load(Ordering::Relaxed));
-            let [what, _] = Record::of(words).stored().words();
+            let [what, _] = change(Record::of(words)).words();
             slot[0].store(what, Ordering::Relaxed);
         }
     }
@@ -272,6 +273,14 @@ pub struct RecordSettings {
     /// Whether it is recorded where addresses come from; at [`Level::Accesses`] and
     /// without a filter only.
     pub depends: bool,
+}
+
+impl RecordSettings {
+    /// Whether rows say which pages hold nothing but zeros. At [`Level::Pages`] that costs next to nothing; with
+    /// contents it follows from these, and behind caches a row is not a run of the program's.
+    pub fn tell_zeros(&self) -> bool {
+        self.level == Level::Pages && !self.filtered && !self.contents
+    }
 }
 
 /// Returns the bytes up to a zero.

@@ -4,7 +4,7 @@ use super::{NO_UNIT, Origin, Stream};
 use crate::level::pieces;
 use crate::observed::LONGEST;
 use crate::page::{BYTES, LINE, SHIFT};
-use crate::record::Kind;
+use crate::record::{Kind, Record};
 
 /// One run in so many is sampled; a prime, so that loops do not step in time with it.
 const SAMPLED: u32 = 61;
@@ -28,7 +28,7 @@ impl Stream<'_> {
                 self.written = kind.write();
                 self.stored = 0;
             } else if kind.write() && !self.written {
-                self.chunk.last_stores();
+                self.chunk.change_last(Record::stored);
                 self.written = true;
             }
             if kind.write() {
@@ -175,7 +175,7 @@ mod tests {
             if is_shared {
                 observed.share();
             }
-            let mut stream = Stream::new(&pool, 0, Some(&observed));
+            let mut stream = Stream::new(&pool, 0, Some(&observed), None);
             let mut memory = Box::new(Recorded([[0; BYTES]; PAGES]));
             let first = (&raw const *memory) as u64;
             let mut touched = [[0; BYTES]; PAGES];
@@ -216,7 +216,7 @@ mod tests {
             let settings = RecordSettings { level: crate::level::Level::Pages, contents: true, ..Default::default() };
             let pool = Pool::create(settings).unwrap();
             let observed = Observed::new().unwrap();
-            let mut streams = [0, 1, 2].map(|_| Stream::new(&pool, 0, Some(&observed)));
+            let mut streams = [0, 1, 2].map(|_| Stream::new(&pool, 0, Some(&observed), None));
             let mut memory = Box::new(Recorded([[0; BYTES]; PAGES]));
             let first = (&raw const *memory) as u64;
             for (step, (thread, page, store, call)) in steps.into_iter().enumerate() {
@@ -263,7 +263,7 @@ mod tests {
         };
         let pool = Pool::create(settings).unwrap();
         let observed = Observed::new().unwrap();
-        let mut stream = Stream::new(&pool, 0, Some(&observed));
+        let mut stream = Stream::new(&pool, 0, Some(&observed), None);
         let mut memory = Box::new(Recorded([[0; BYTES]; PAGES]));
         let first = (&raw const *memory) as u64;
         for round in 1..=200_u64 {

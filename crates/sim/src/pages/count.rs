@@ -68,6 +68,8 @@ figures! {
         discards,
         /// pages written to the tier
         writebacks,
+        /// pages of zeros that left DRAM changed or for the first time, of which nothing was written
+        zeros_dropped,
         /// pages read from the tier, on demand or ahead
         reads,
         /// TLB shoot-downs

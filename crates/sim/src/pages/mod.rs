@@ -40,7 +40,7 @@ pub use placement::Placement;
 pub use results::Simulated;
 pub use run::{Foresight, Survey, run, watch};
 pub use settings::{
-    Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, ThreadOrder, Tier, Work,
+    Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, ThreadOrder, Tier, Work, ZeroPages,
 };
 pub use simulation::Simulation;
 pub use timeline::Point;

@@ -23,7 +23,7 @@ use super::names::{Picos, parse_latency, parse_prefetch};
 use super::placement::Placement;
 use super::setting::{Set, Setting, Values};
 use super::settings::{
-    Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, ThreadOrder, Tier, Work,
+    Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, ThreadOrder, Tier, Work, ZeroPages,
 };
 use super::writes::Unwritten;
 use crate::setting::{Machine, settings};
@@ -78,6 +78,12 @@ const INITIAL: [(&str, Initial); 4] = [
     ("zero", Initial::Zero),
     ("file", Initial::File),
     ("tier", Initial::Tier),
+];
+
+/// Names of `--zero-pages`.
+const ZERO_PAGES: [(&str, ZeroPages); 2] = [
+    ("written", ZeroPages::Written),
+    ("dropped", ZeroPages::Dropped),
 ];
 
 /// Names of `--thread-order`.
@@ -356,6 +362,12 @@ fn driving() -> Vec<Setting> {
             details("Beside `filled`, a page that was never written is not written to the tier. `filled` is right for \
                      recordings of programs whose memory the kernel fills, as by read(2), which they do not show."),
             column("initial", "initial", Unit::None, |m| name(&INITIAL, m.initial));
+        /// what becomes of pages of zeros that leave DRAM: they are written as others, or dropped, and come back unread
+        "zero-pages" "ZERO_PAGES": names(&ZERO_PAGES, |m, zeros| m.zero_pages = zeros), default("written"),
+            details("`dropped` is what the kernel does since Linux 6.12, and `terrace validate` simulates of such a one. The \
+                     trace must tell which pages hold zeros, as `terrace record --level pages` does without --filter \
+                     and --contents."),
+            column("zero pages", "zero_pages", Unit::None, |m| name(&ZERO_PAGES, m.zero_pages));
         /// accesses before figures are taken
         "warmup" "N": number(0..=u64::MAX, |m, accesses| m.warmup = accesses), default("0"),
             column("warm-up", "warmup", Unit::None, |m| m.warmup);

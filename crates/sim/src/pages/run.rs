@@ -25,7 +25,8 @@ use crate::workload::{Batch, Workload};
 /// # Errors
 /// The errors of the traces, where one is corrupt; a usage error where a policy needs the future
 /// and it is not given, or where it needs the order of touches of several threads; a usage error where
-/// write schemes are asked about a trace without contents, and the errors of [`PageMachine::bypass`].
+/// write schemes are asked about a trace without contents, or a machine drops pages of zeros of a trace that does not tell
+/// which these are; and the errors of [`PageMachine::bypass`].
 pub fn run(
     workload: Workload,
     machines: Vec<PageMachine>,
@@ -52,6 +53,9 @@ pub fn watch(
     if machines.iter().any(|machine| machine.writing.is_asked()) {
         workload.require_contents()?;
         require_memory(&machines)?;
+    }
+    if machines.iter().any(PageMachine::drops_zeros) {
+        workload.require_zeros()?;
     }
     if machines.iter().any(|machine| machine.fill == Fill::Sectors) {
         workload.keep_lines();

@@ -130,6 +130,17 @@ pub enum Initial {
     Tier,
 }
 
+/// What becomes of pages of zeros that leave DRAM, where a trace tells which these are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ZeroPages {
+    /// They are written to the tier and read from it as others are.
+    #[default]
+    Written,
+    /// The tier notes that they are zeros: they leave at once, and come back by a fault that reads nothing (Linux since
+    /// 6.12, `swap_writeout` and `swap_read_folio` of `mm/page_io.c`).
+    Dropped,
+}
+
 /// The slower tier.
 #[derive(Clone, Debug, Default)]
 pub struct Tier {
@@ -198,6 +209,12 @@ impl PageMachine {
                 self.migration
             )));
         }
+        if self.zero_pages != ZeroPages::default() {
+            return Err(Error::usage(format!(
+                "--zero-pages is for pages that come in by faults, of which --migration {} has none; leave it out",
+                self.migration
+            )));
+        }
         if self.writing.is_asked() {
             return Err(Error::usage(format!(
                 "--write counts pages that leave DRAM, and under --migration {} lines are written as well; leave it out",
@@ -205,6 +222,11 @@ impl PageMachine {
             )));
         }
         Ok(Some(line.saturating_sub(self.fast_line_ps)))
+    }
+
+    /// Returns whether a trace has to tell which pages hold zeros.
+    pub fn drops_zeros(&self) -> bool {
+        self.zero_pages == ZeroPages::Dropped
     }
 
     /// Returns the knowledge of the future that the policies need.
@@ -263,6 +285,8 @@ pub struct PageMachine {
     pub thread_order: ThreadOrder,
     /// What pages hold before they are touched first.
     pub initial: Initial,
+    /// What becomes of pages of zeros.
+    pub zero_pages: ZeroPages,
     /// Seed of the random numbers of policies, and of wear levelling.
     pub seed: u64,
     /// The write schemes that are asked what they would write.

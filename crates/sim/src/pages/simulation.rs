@@ -94,6 +94,8 @@ pub struct Simulation {
     timeline: Timeline,
     /// What write schemes would write, if any was asked about.
     writes: Option<Box<Writes>>,
+    /// Whether pages of zeros are not written.
+    drops_zeros: bool,
     /// What decides over pages, if the tier serves lines by itself.
     lines: Option<Box<Lines>>,
 }
@@ -153,6 +155,7 @@ impl Simulation {
             timeline: Timeline::default(),
             writes: None,
             lines: None,
+            drops_zeros: settings.drops_zeros(),
             settings,
         }
     }
@@ -387,7 +390,8 @@ impl Simulation {
             if let Some(writes) = &mut self.writes {
                 writes.touch(touch.page(), self.threads[index].last_change());
             }
-            self.touch(index, touch, pages);
+            let zeros = self.drops_zeros && self.threads[index].last_leaves_zeros();
+            self.touch(index, touch, zeros, pages);
             return;
         }
         if let Some(mark) = self.threads[index].take_mark() {
@@ -454,7 +458,10 @@ impl Simulation {
                 writes.touch(touch.page(), batch.changes.of(window.start + made));
             }
             let waits = match &self.lines {
-                None => self.touch(index, touch, pages),
+                None => {
+                    let zeros = self.drops_zeros && batch.zeros[window.start + made];
+                    self.touch(index, touch, zeros, pages)
+                }
                 Some(_) => {
                     self.access(index, touch, batch.target(window.start + made));
                     false

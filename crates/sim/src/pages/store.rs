@@ -33,14 +33,16 @@ impl Flags {
     /// What was written of the page while it was in DRAM has gone to the tier, where the tier serves no lines, whose bit
     /// it has.
     pub(super) const SAVED: Self = Self::FAST;
-    /// The page was accessed since the last scan of accessed bits.
+    /// The page was accessed since the last scan of accessed bits, where the tier serves lines.
     pub(super) const ACCESSED: Self = Self(1 << 10);
+    /// The page holds nothing but zeros, of which the tier needs no copy, where the tier serves no lines, whose bit it has.
+    pub(super) const ZEROS: Self = Self::ACCESSED;
     /// The next access to the page is a hint fault.
     pub(super) const HINT: Self = Self(1 << 11);
     /// The page is known by touches of placed objects alone, of which no migration policy is told.
     pub(super) const PLACED: Self = Self(1 << 12);
 
-    /// The page holds zeros: it was never written.
+    /// The page is as it began, zeros: it was never written.
     pub(super) const ZERO: Self = Self(1 << 13);
     /// The page holds what its file does: it was never written.
     pub(super) const FILE: Self = Self(1 << 14);
@@ -55,6 +57,12 @@ impl Flags {
     /// Returns the union of two sets of flags.
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Returns whether the page is nothing but zeros in the tier, if it is there: a file that was not read holds its own.
+    #[inline]
+    pub(super) fn are_zeros_of_tier(self) -> bool {
+        self.any(Self::ZEROS) && !self.any(Self::FILE)
     }
 
     /// Returns whether any of the flags `these` is set.

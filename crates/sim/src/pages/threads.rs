@@ -72,6 +72,15 @@ pub(super) enum Way {
     Near,
     /// Tier.
     Far,
+    /// Tier, which needs not be read: the page is zeros.
+    Zeros,
+}
+
+impl Way {
+    /// Returns whether the page was in the tier.
+    pub(super) fn is_of_tier(self) -> bool {
+        matches!(self, Self::Far | Self::Zeros)
+    }
 }
 
 impl State {
@@ -332,6 +341,13 @@ impl Thread {
         let last = self.left.start.checked_sub(1);
         let batch = self.batch.as_ref().zip(last);
         batch.map_or(Target::default(), |(batch, last)| batch.target(last))
+    }
+
+    /// Returns whether the last touch before those that are left leaves zeros in its page.
+    pub(super) fn last_leaves_zeros(&self) -> bool {
+        let last = self.left.start.checked_sub(1);
+        let batch = self.batch.as_ref().zip(last);
+        batch.is_some_and(|(batch, last)| batch.zeros.get(last) == Some(&true))
     }
 
     /// Takes the batch back after `made` of its touches were made.

@@ -13,7 +13,7 @@ use terrace_trace::Format;
 use crate::pages::PageMachine;
 
 /// Version of the keys; increases with every change that makes results in older journals invalid.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Identity of a file at a moment: changed content shows in another size or modification time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::pages::options::effective;
-    use crate::pages::{FaultCost, Inclusion, Mapped, Prefetch, Shootdown, Work};
+    use crate::pages::{FaultCost, Inclusion, Mapped, Prefetch, Shootdown, Work, ZeroPages};
 
     fn settings() -> PageMachine {
         PageMachine {
@@ -161,6 +161,7 @@ mod tests {
             |s| s.prefetch = Prefetch::Readahead { cluster: 3 },
             |s| s.work = Work::Synchronous,
             |s| s.mapped = Mapped::AtArrival,
+            |s| s.zero_pages = ZeroPages::Dropped,
             |s| s.inclusion = Inclusion::Exclusive,
             |s| s.eviction_buffer = 1,
             |s| s.fault = FaultCost::fixed(700),

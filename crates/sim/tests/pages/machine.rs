@@ -16,6 +16,8 @@ pub struct Trace {
     /// Rows count from the next access.
     discards: Vec<Discard>,
     orders: Vec<ThreadOrder>,
+    /// Whether each access leaves zeros; empty if the trace does not say.
+    zeros: Vec<bool>,
     block: usize,
 }
 
@@ -30,6 +32,8 @@ impl Source for Trace {
         self.accesses
             .drain(..some)
             .for_each(|access| block.push(access));
+        let told = some.min(self.zeros.len());
+        block.zeros.extend(self.zeros.drain(..told));
         let some = some as u64;
         let due = self.discards.extract_if(.., |discard| discard.row < some);
         block.discards.extend(due);
@@ -51,6 +55,19 @@ pub fn trace(accesses: &[Access], block: usize) -> Box<dyn Source> {
 /// The same, with pages that are given back before some of the accesses.
 pub fn trace_with(accesses: &[Access], discards: &[Discard], block: usize) -> Box<dyn Source> {
     Box::new(recording(accesses, discards, &[], block))
+}
+
+/// The same, where each access leaves zeros or does not.
+pub fn leaving_zeros(
+    accesses: &[Access],
+    discards: &[Discard],
+    zeros: &[bool],
+    block: usize,
+) -> Box<dyn Source> {
+    let mut trace = recording(accesses, discards, &[], block);
+    trace.meta.tells_zeros = true;
+    trace.zeros = zeros.to_vec();
+    Box::new(trace)
 }
 
 /// The same, with what orders threads.
@@ -80,6 +97,7 @@ fn recording(
         accesses: accesses.to_vec(),
         discards: discards.to_vec(),
         orders: orders.to_vec(),
+        zeros: Vec::new(),
         block,
     }
 }

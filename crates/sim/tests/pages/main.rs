@@ -14,3 +14,4 @@ mod threads;
 mod twin;
 mod write_backs;
 mod writes;
+mod zeros;

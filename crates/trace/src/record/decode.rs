@@ -1,7 +1,7 @@
 //! Decodes the plug-in's records into rows.
 
 use terrace_recorder::page::BYTES;
-use terrace_recorder::pool::Chunk;
+use terrace_recorder::pool::{Chunk, RecordSettings};
 use terrace_recorder::record::{Record, Said};
 
 use crate::access::{Access, Block};
@@ -10,8 +10,9 @@ use crate::discard::Discard;
 use crate::order::{Event, Order};
 
 /// Replaces the accesses of `block` by the first `limit` accesses of `chunk`. Discards and orders may lie behind the
-/// last. With `depends` the block says where addresses come from.
-pub fn decode(chunk: &Chunk, depends: bool, limit: u64, block: &mut Block) {
+/// last. The block says where addresses come from, and which pages hold zeros, if that was recorded.
+pub fn decode(chunk: &Chunk, settings: RecordSettings, limit: u64, block: &mut Block) {
+    let tell_zeros = settings.tell_zeros();
     let records = chunk.records();
     // A block that is reused has this length already; every value is overwritten.
     block.resize(records.len());
@@ -20,6 +21,7 @@ pub fn decode(chunk: &Chunk, depends: bool, limit: u64, block: &mut Block) {
     block.discards.clear();
     block.orders.clear();
     block.depends.clear();
+    block.zeros.clear();
     let mut distance = 0;
     let mut columns = (block.instruction.iter_mut())
         .zip(&mut block.address)
@@ -55,8 +57,11 @@ pub fn decode(chunk: &Chunk, depends: bool, limit: u64, block: &mut Block) {
                 *to_ip = ip;
                 *to_size = kind.bytes();
                 *to_write = kind.write();
-                if depends {
+                if settings.depends {
                     block.depends.push(std::mem::take(&mut distance));
+                }
+                if tell_zeros {
+                    block.zeros.push(kind.zeros());
                 }
                 rows += 1;
             }
@@ -67,6 +72,7 @@ pub fn decode(chunk: &Chunk, depends: bool, limit: u64, block: &mut Block) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     block.resize(rows.min(limit));
     block.depends.truncate(limit);
+    block.zeros.truncate(limit);
     if rows >= limit {
         block.discards.retain(|discard| discard.row < limit as u64);
         block.orders.retain(|order| order.row < limit as u64);
@@ -205,19 +211,20 @@ mod tests {
     use crate::order::Point;
     use proptest::prelude::*;
     use terrace_recorder::level::Level;
-    use terrace_recorder::pool::{Owner, Pool, RecordSettings};
+    use terrace_recorder::pool::{Owner, Pool};
     use terrace_recorder::record::{Kind, Record};
 
     fn record() -> impl Strategy<Value = Record> {
         let access = (
             0..1_u64 << 47,
             0..1_u64 << 47,
-            0..4096_u32,
-            any::<(bool, u16)>(),
+            0..2048_u32,
+            any::<(bool, bool, u16)>(),
         );
         prop_oneof![
-            9 => access.prop_map(|(address, ip, bytes, (write, step))| {
-                Record::access(address, Kind::new(bytes, write), ip, step.into())
+            9 => access.prop_map(|(address, ip, bytes, (write, zeros, step))| {
+                let access = Record::access(address, Kind::new(bytes, write), ip, step.into());
+                if zeros { access.of_zeros() } else { access }
             }),
             1 => (0..1_u64 << 60).prop_map(Record::instruction),
             3 => any::<u8>().prop_map(Record::depends),
@@ -230,7 +237,7 @@ mod tests {
     }
 
     /// Decodes one record after the other.
-    fn slow(records: &[Record], owner: Owner, depends: bool, limit: usize) -> Block {
+    fn slow(records: &[Record], owner: Owner, settings: RecordSettings, limit: usize) -> Block {
         let mut block = Block::default();
         let (mut now, mut distance) = (owner.instruction, 0);
         for record in records {
@@ -245,8 +252,11 @@ mod tests {
                     now += step;
                     let distance = std::mem::take(&mut distance);
                     if block.len() < limit {
-                        if depends {
+                        if settings.depends {
                             block.depends.push(distance);
+                        }
+                        if settings.level == Level::Pages && !settings.contents {
+                            block.zeros.push(kind.zeros());
                         }
                         block.push(Access {
                             instruction: now,
@@ -337,7 +347,7 @@ mod tests {
             let mut whole = Block::default();
             Reports::default().decode(chunk, true, u64::MAX, &mut whole);
             prop_assert_eq!(&parts, &whole);
-            let mut slowly = slow(&records, owner, false, usize::MAX);
+            let mut slowly = slow(&records, owner, pool.settings(), usize::MAX);
             for (_, words, ended) in &rows {
                 let words: Vec<_> = (0..*words).map(|n| Word { index: n, value: n.into() }).collect();
                 let change = Change { words: &words, version: 9, checksum: 11 };
@@ -350,16 +360,18 @@ mod tests {
         fn chunks_become_blocks(
             chunks in prop::collection::vec(prop::collection::vec(record(), 0..50), 1..4),
             limit in 0..60_usize,
+            level in prop::sample::select(&Level::ALL[..]),
             depends: bool,
         ) {
-            let pool = Pool::create(RecordSettings::default()).unwrap();
+            let settings = RecordSettings { level, depends, ..RecordSettings::default() };
+            let pool = Pool::create(settings).unwrap();
             let owner = Owner { process: 3, thread: 70_000, instruction: 1 << 40 };
             let mut block = Block::default();
             for records in chunks {
                 let chunk = pool.take(owner).unwrap();
                 prop_assert!(records.iter().all(|&record| chunk.push(record)));
-                decode(chunk, depends, limit as u64, &mut block);
-                prop_assert_eq!(&block, &slow(&records, owner, depends, limit));
+                decode(chunk, settings, limit as u64, &mut block);
+                prop_assert_eq!(&block, &slow(&records, owner, settings, limit));
             }
         }
     }

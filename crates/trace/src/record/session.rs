@@ -85,8 +85,8 @@ pub struct Session {
     pending: Pending,
     /// The allocations so far; none if they are not recorded.
     allocations: Option<Collected>,
-    /// Whether it is recorded where addresses come from.
-    depends: bool,
+    /// Which accesses are kept, and what is said of them.
+    settings: RecordSettings,
     /// By chunk, how much of it was read; none where no contents are recorded.
     reports: Option<HashMap<usize, Reports>>,
 }
@@ -165,7 +165,7 @@ impl Session {
             block: Block::default(),
             pending: Pending::default(),
             allocations: request.allocations.map(|_| Collected::default()),
-            depends: request.settings.depends,
+            settings: request.settings,
             reports: request.settings.contents.then(HashMap::new),
         })
     }
@@ -193,6 +193,7 @@ impl Session {
     ) -> Result<(T, Recorded)> {
         let (sink, source) = channel(Meta {
             has_contents: self.reports.is_some(),
+            tells_zeros: self.settings.tell_zeros(),
             ..Meta::of("recording", true)
         });
         thread::scope(|scope| {
@@ -217,7 +218,7 @@ impl Session {
                  --contents away",
             ));
         }
-        if self.depends && !sink.keeps_dependences() {
+        if self.settings.depends && !sink.keeps_dependences() {
             self.end_the_program()?;
             return Err(Error::usage(
                 "only the native format keeps where addresses come from; let the trace's name end in .parquet, or \
@@ -345,7 +346,7 @@ impl Session {
                 let reports = reports.entry(index).or_default();
                 reports.decode(chunk, whole, room, &mut self.block);
             }
-            None => decode(chunk, self.depends, room, &mut self.block),
+            None => decode(chunk, self.settings, room, &mut self.block),
         }
         self.pending.place(chunk.thread(), &mut self.block);
         self.accesses += self.block.len() as u64;

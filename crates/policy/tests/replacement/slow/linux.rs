@@ -158,6 +158,13 @@ impl Simple for Linux {
         }
     }
 
+    fn cleaned(&mut self, page: PageId) {
+        let queues = [&mut self.inactive, &mut self.active, &mut self.freed];
+        for folio in queues.into_iter().flatten() {
+            folio.dirty &= folio.page != page;
+        }
+    }
+
     fn writes(&mut self) -> Vec<PageId> {
         std::mem::take(&mut self.untold)
     }

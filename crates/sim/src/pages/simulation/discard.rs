@@ -43,8 +43,8 @@ impl Simulation {
         }
         self.store.give_up(page);
         self.store.set(page, Flags::RETURNED);
-        self.store
-            .clear(page, Flags::KNOWN.and(Flags::DIRTY).and(Flags::UNWRITTEN));
+        let held = Flags::DIRTY.and(Flags::UNWRITTEN).and(Flags::ZEROS);
+        self.store.clear(page, Flags::KNOWN.and(held));
         if let Some(writes) = &mut self.writes {
             writes.discard(page);
         }

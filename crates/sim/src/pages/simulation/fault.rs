@@ -14,9 +14,16 @@ use crate::intern::PageTable;
 use crate::workload::Reference;
 
 impl Simulation {
-    /// Lets a thread touch a page. Returns whether the thread may have left the running state.
+    /// Lets a thread touch a page, which it leaves with nothing but `zeros`, as far as these are dropped. Returns whether
+    /// the thread may have left the running state.
     #[inline]
-    pub(super) fn touch(&mut self, index: usize, touch: Reference, pages: &PageTable) -> bool {
+    pub(super) fn touch(
+        &mut self,
+        index: usize,
+        touch: Reference,
+        zeros: bool,
+        pages: &PageTable,
+    ) -> bool {
         if touch.is_write_back() {
             self.write_back(index, touch.page());
             return false;
@@ -27,8 +34,12 @@ impl Simulation {
         if write {
             self.store.write(page);
         }
-        // A page that returns from the eviction buffer may already be dirty.
-        let write = write || flags.any(Flags::DIRTY);
+        let changes = zeros != flags.any(Flags::ZEROS);
+        if changes {
+            self.note_zeros(page, zeros, flags);
+        }
+        // A page that returns from the eviction buffer may already be dirty. Zeros need no write.
+        let write = !zeros && (write || changes || flags.any(Flags::DIRTY));
         match self.replacement.touch(Touch { page, write }) {
             Answer::Hit if !flags.any(Flags::FLIGHT.and(Flags::AHEAD)) => return false,
             Answer::Hit => self.touch_fetched(index, page, flags, None, pages),
@@ -39,6 +50,22 @@ impl Simulation {
             Answer::Miss { evicted } => self.fault(index, page, flags, evicted, pages),
         }
         true
+    }
+
+    /// Notes that a page holds zeros from now on, or no longer. If it was not stored to, it was changed by other means.
+    #[cold]
+    fn note_zeros(&mut self, page: PageId, zeros: bool, flags: Flags) {
+        if flags.any(Flags::KNOWN) {
+            self.store.write(page);
+        }
+        if !zeros {
+            self.store.clear(page, Flags::ZEROS);
+            return;
+        }
+        self.store.set(page, Flags::ZEROS);
+        if self.replacement.contains(page) {
+            self.replacement.cleaned(page);
+        }
     }
 
     /// Ends the warm-up, if a touch or a line that is written back is the first after it.
@@ -147,6 +174,7 @@ impl Simulation {
             false => self.begin(page, flags),
             true if flags.any(Flags::IN_DRAM) => Way::Near,
             true if flags.any(Flags::ZERO) => Way::New,
+            true if flags.are_zeros_of_tier() => Way::Zeros,
             true => Way::Far,
         };
         self.store.clear(page, Flags::SAVED);
@@ -165,10 +193,12 @@ impl Simulation {
         match way {
             Way::New => self.counts.first_touches += 1,
             Way::Near => self.counts.rescues += 1,
-            Way::Far => {
+            Way::Far | Way::Zeros => {
                 self.counts.full_misses += 1;
                 self.let_go(page, false, self.threads[index].now(), pages);
-                self.store.set(page, Flags::FLIGHT);
+                if way == Way::Far {
+                    self.store.set(page, Flags::FLIGHT);
+                }
                 self.spend(index, Part::Kernel, way);
                 if self.engine.is_some() && !self.is_throttled() {
                     self.spend(index, Part::Prefetch, way);
@@ -184,11 +214,17 @@ impl Simulation {
         self.store.set(page, Flags::KNOWN);
         self.store.clear(page, Flags::RETURNED);
         let (way, unwritten) = match self.settings.initial {
+            // A page of zeros that nothing stored to is as it began.
+            Initial::Filled if self.store.flags(page).any(Flags::ZEROS) => (Way::New, Flags::ZERO),
             Initial::Filled => return Way::New,
             Initial::Tier if returned => return Way::New,
             Initial::Tier => {
                 self.store.settle(page);
-                return Way::Far;
+                let stored = self.store.flags(page).any(Flags::DIRTY);
+                return match self.store.flags(page).are_zeros_of_tier() && !stored {
+                    true => Way::Zeros,
+                    false => Way::Far,
+                };
             }
             Initial::Zero => (Way::New, Flags::ZERO),
             Initial::File => (Way::Far, Flags::FILE),
@@ -229,21 +265,30 @@ impl Simulation {
             self.threads[index].state = State::Evicting(page, way);
             return;
         }
-        if way != Way::Far {
+        if !way.is_of_tier() {
             self.arrive(index, way);
             return;
         }
-        self.threads[index].state = State::Reading(page);
+        let is_read = way == Way::Far;
+        if is_read {
+            self.threads[index].state = State::Reading(page);
+        }
         let before = self.story.issued;
         match self.settings.prefetch {
-            Prefetch::Readahead { cluster } => self.read_block(page, cluster, now, pages),
+            Prefetch::Readahead { cluster } => self.read_block(page, is_read, cluster, now, pages),
             Prefetch::Off | Prefetch::Predictor(_) => {
-                self.read(page, Class::Demand, now);
+                if is_read {
+                    self.read(page, Class::Demand, now);
+                }
                 self.foresee(index, page, pages);
                 self.issue(now, pages);
             }
         }
         self.will_map(index, before);
+        if !is_read {
+            self.forget_copy(page);
+            self.arrive(index, way);
+        }
     }
 
     /// Has a thread map what it has caused to be fetched since `before` were issued, once it has waited for that.
@@ -275,12 +320,13 @@ impl Simulation {
             self.spend(index, Part::Copy, way);
         }
         self.map(index, way);
-        if way == Way::Far {
+        if way.is_of_tier() {
             let thread = &self.threads[index];
             self.latencies.faults += 1;
             self.latencies.faults_ns += thread.now().saturating_sub(thread.faulted).0;
         }
-        let joins = self.settings.work == Work::Synchronous && way == Way::Far && self.fetching > 0;
+        let joins =
+            self.settings.work == Work::Synchronous && way.is_of_tier() && self.fetching > 0;
         match joins {
             true => self.threads[index].state = State::Joining,
             false => self.go_on(index),

@@ -23,11 +23,20 @@ pub(super) enum Departure {
 }
 
 impl Simulation {
-    /// Reads the block of the tier around a page in order of place, as the kernel does.
-    pub(super) fn read_block(&mut self, page: PageId, cluster: u32, now: Nanos, pages: &PageTable) {
+    /// Reads the block of the tier around a page in order of place, as the kernel does; the page itself if it `is_read`.
+    pub(super) fn read_block(
+        &mut self,
+        page: PageId,
+        is_read: bool,
+        cluster: u32,
+        now: Nanos,
+        pages: &PageTable,
+    ) {
         for neighbour in self.store.neighbours(page, cluster) {
             if neighbour == page {
-                self.read(page, Class::Demand, now);
+                if is_read {
+                    self.read(page, Class::Demand, now);
+                }
                 continue;
             }
             self.story.predicted += 1;
@@ -118,9 +127,14 @@ impl Simulation {
     fn read_ahead(&mut self, page: PageId, class: Class, now: Nanos, pages: &PageTable) {
         self.story.issued += 1;
         self.timeline.fetched(&self.counts, &self.story, now);
-        self.fetching += 1;
-        self.store.set(page, Flags::AHEAD.and(Flags::FETCH));
-        self.read(page, class, now);
+        self.store.set(page, Flags::AHEAD);
+        if self.store.flags(page).are_zeros_of_tier() {
+            self.forget_copy(page);
+        } else {
+            self.fetching += 1;
+            self.store.set(page, Flags::FETCH);
+            self.read(page, class, now);
+        }
         if let Some(cache) = &mut self.prefetch_cache {
             if let Some(dropped) = cache.prefetch(page) {
                 self.counts.evictions += 1;
@@ -201,12 +215,33 @@ impl Simulation {
             }
             return Departure::Clean;
         }
+        if flags.any(Flags::ZEROS) {
+            self.drop_zeros(page);
+            return Departure::Clean;
+        }
         self.store.set(page, Flags::SAVED);
         self.store.expect_write(page);
         self.buffer.push(page, &mut self.store);
         match flags.any(Flags::TIER) {
             true => Departure::Again,
             false => Departure::New,
+        }
+    }
+
+    /// Lets a page of zeros leave DRAM. It has a place in the tier, where nothing is written.
+    fn drop_zeros(&mut self, page: PageId) {
+        self.counts.zeros_dropped += 1;
+        self.store.settle(page);
+        self.store.clear(page, Flags::DIRTY);
+        if let Some(writes) = &mut self.writes {
+            writes.leave(page, true);
+        }
+    }
+
+    /// Has the tier drop its copy of a page that has come to DRAM, where it keeps none.
+    pub(super) fn forget_copy(&mut self, page: PageId) {
+        if self.settings.inclusion == Inclusion::Exclusive {
+            self.store.give_up(page);
         }
     }
 
@@ -351,8 +386,8 @@ impl Simulation {
             self.store.clear(page, Flags::FETCH);
             self.fetching -= 1;
         }
-        if self.settings.inclusion == Inclusion::Exclusive && self.replacement.contains(page) {
-            self.store.give_up(page);
+        if self.replacement.contains(page) {
+            self.forget_copy(page);
         }
         for index in 0..self.threads.len() {
             let thread = &mut self.threads[index];

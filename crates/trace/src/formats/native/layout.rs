@@ -16,10 +16,12 @@ pub(super) enum Layout {
     Contents,
     /// Where addresses come from besides.
     Depends,
+    /// Which pages hold zeros besides.
+    Zeros,
 }
 
 impl Layout {
-    const ALL: [Self; 3] = [Self::Plain, Self::Contents, Self::Depends];
+    const ALL: [Self; 4] = [Self::Plain, Self::Contents, Self::Depends, Self::Zeros];
 
     /// Returns the layout of a version; none where there is no such version.
     pub(super) fn of(version: &str) -> Option<Self> {
@@ -29,10 +31,14 @@ impl Layout {
 
     /// Returns the layout that a trace has whose first accesses are those of `block`.
     pub(super) fn of_block(block: &Block) -> Self {
-        match (block.changes.is_empty(), block.depends.is_empty()) {
-            (false, _) => Self::Contents,
-            (true, false) => Self::Depends,
-            (true, true) => Self::Plain,
+        if !block.changes.is_empty() {
+            Self::Contents
+        } else if !block.depends.is_empty() {
+            Self::Depends
+        } else if !block.zeros.is_empty() {
+            Self::Zeros
+        } else {
+            Self::Plain
         }
     }
 
@@ -42,6 +48,7 @@ impl Layout {
             Self::Plain => "1",
             Self::Contents => "2",
             Self::Depends => "3",
+            Self::Zeros => "4",
         }
     }
 
@@ -51,6 +58,7 @@ impl Layout {
             Self::Plain => &[][..],
             Self::Contents => &CONTENTS,
             Self::Depends => &[DEPENDS],
+            Self::Zeros => &[ZEROS],
         };
         [&COLUMNS[..], more].concat()
     }
@@ -61,6 +69,7 @@ impl Layout {
             Self::Plain => "",
             Self::Contents => CONTENTS_SCHEMA,
             Self::Depends => DEPENDS_SCHEMA,
+            Self::Zeros => ZEROS_SCHEMA,
         };
         format!("message access {{ {SCHEMA} {more} }}")
     }
@@ -81,6 +90,8 @@ pub(super) const COLUMNS: [&str; 7] = [
 pub(super) const CONTENTS: [&str; 4] = ["version", "checksum", INDEX, VALUE];
 /// The column that follows in a trace with dependences.
 pub(super) const DEPENDS: &str = "depends";
+/// The column that follows in a trace that says which pages hold zeros.
+pub(super) const ZEROS: &str = "zeros";
 /// The list of the places of words.
 pub(super) const INDEX: &str = "word_index.list.element";
 /// The list of their values.
@@ -107,3 +118,6 @@ const CONTENTS_SCHEMA: &str = "
 
 const DEPENDS_SCHEMA: &str = "
     required int32 depends (INTEGER(8,false));";
+
+const ZEROS_SCHEMA: &str = "
+    required boolean zeros;";

@@ -28,9 +28,10 @@
 //! end where rows do.
 //!
 //! A trace that says where addresses come from has version 3 of the layout, and the column `depends`, INT32,
-//! unsigned 8 bits: [`Block::depends`](crate::Block::depends).
+//! unsigned 8 bits: [`Block::depends`](crate::Block::depends). One that says which pages hold nothing but zeros has version 4,
+//! and the column `zeros`, BOOLEAN: [`Block::zeros`](crate::Block::zeros).
 //!
-//! Pages that were given back ([`crate::discard`]) are in the metadata of a trace of either version, because they
+//! Pages that were given back ([`crate::discard`]) are in the metadata of a trace of any version, because they
 //! are few: `terrace.discards` is a table of comma-separated values with the header `row,process,page,pages`, in the
 //! order of rows, which count from 0 for the whole trace; `terrace.discards.xxh3` is the checksum of this text.
 //! A trace without the keys does not say what was given back.

@@ -12,7 +12,7 @@ use terrace_base::{Context, Error, Result};
 
 use super::allocations;
 use super::column::{Column, reason, unpanicked};
-use super::layout::{DEPENDS, INDEX, Layout, NAME, VALUE, VERSION_KEY};
+use super::layout::{DEPENDS, INDEX, Layout, NAME, VALUE, VERSION_KEY, ZEROS};
 use super::lists::Lists;
 use super::table::{self, Event};
 use crate::access::{Block, Columns};
@@ -73,6 +73,7 @@ struct Group {
     size: Option<Column>,
     write: Option<Column>,
     depends: Option<Column>,
+    zeros: Option<Column>,
     changes: Option<Lists>,
 }
 
@@ -153,6 +154,7 @@ impl Reader {
             size: self.column(index, "size", wanted.size)?,
             write: self.column(index, "write", true)?,
             depends: self.column(index, DEPENDS, wanted.depends)?,
+            zeros: self.column(index, ZEROS, wanted.zeros)?,
             changes: self.lists(index)?,
         };
         Ok(true)
@@ -227,6 +229,7 @@ impl Group {
         fill!(wanted.size, size, u32);
         fill!(true, write, bool);
         fill!(false, depends, u8);
+        fill!(false, zeros, bool);
         match &mut self.changes {
             Some(changes) => changes.read(rows, &mut block.changes),
             None => {
@@ -269,7 +272,7 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
     if let Some((_, version)) = version {
         let layout = Layout::of(&version).ok_or_else(|| {
             wrong(format!(
-                "has version {version} of the layout; this program reads versions 1 to 3"
+                "has version {version} of the layout; this program reads versions 1 to 4"
             ))
         })?;
         let columns = layout.columns();
@@ -370,14 +373,17 @@ fn not_as_written(path: &Path, key: &str) -> Error {
 
 fn meta(parquet: &ParquetMetaData, allocations: Option<Allocations>) -> Meta {
     let groups = 0..parquet.num_row_groups();
+    let is = |layout| {
+        value(parquet, VERSION_KEY).is_some_and(|version| Layout::of(&version) == Some(layout))
+    };
     Meta {
         format: NAME.to_owned(),
         accesses: u64::try_from(parquet.file_metadata().num_rows()).ok(),
         counts_instructions: groups
             .filter_map(|group| chunk(parquet, group, "instruction"))
             .any(|chunk| !always_zero(chunk)),
-        has_contents: key_values(parquet)
-            .any(|(key, value)| key == VERSION_KEY && Layout::of(&value) == Some(Layout::Contents)),
+        has_contents: is(Layout::Contents),
+        tells_zeros: is(Layout::Zeros),
         allocations: allocations.map(Arc::new),
         about: key_values(parquet)
             .filter(|(key, _)| {

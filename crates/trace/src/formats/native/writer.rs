@@ -137,6 +137,7 @@ fn write_group(
                     chunks.push(other.u64_plain(&more[1], &rows.changes.checksums)?);
                 }
                 Layout::Depends => chunks.push(other.u32(&more[0], &rows.depends)?),
+                Layout::Zeros => chunks.push(other.bool(&more[0], &rows.zeros)?),
             }
             Ok(chunks)
         });
@@ -185,7 +186,18 @@ impl Sink for Writer {
             match layout {
                 Layout::Plain => {}
                 Layout::Contents => self.rows.changes.extend(&block.changes, begin..end),
-                Layout::Depends => append_depends(&mut self.rows, block, begin..end),
+                Layout::Depends => append_or_fill(
+                    &mut self.rows.depends,
+                    &block.depends,
+                    begin..end,
+                    self.rows.address.len(),
+                ),
+                Layout::Zeros => append_or_fill(
+                    &mut self.rows.zeros,
+                    &block.zeros,
+                    begin..end,
+                    self.rows.address.len(),
+                ),
             }
             begin = end;
             if self.rows.len() == ROW_GROUP || self.rows.changes.words.len() >= WORDS {
@@ -261,11 +273,10 @@ fn append(rows: &mut Block, block: &Block, range: Range<usize>) {
     rows.write.extend(&block.write[range]);
 }
 
-/// Appends where the addresses of the accesses `range` come from; a block that does not say has zeros.
-fn append_depends(rows: &mut Block, block: &Block, range: Range<usize>) {
-    let depends = block.depends.get(range).unwrap_or_default();
-    rows.depends.extend(depends);
-    rows.depends.resize(rows.len(), 0);
+/// Appends what a column of a block, which may be empty, says of the accesses `range`, and fills it up to `len`.
+fn append_or_fill<T: Copy + Default>(to: &mut Vec<T>, from: &[T], range: Range<usize>, len: usize) {
+    to.extend_from_slice(from.get(range).unwrap_or_default());
+    to.resize(len, T::default());
 }
 
 fn properties(version: &str, about: &[(String, String)]) -> WriterProperties {
