@@ -93,8 +93,12 @@ demo:
 # A change is judged by what it changed: property tests draw the same cases each time. `make
 # test-random` and `make fuzz` draw others.
 test: export PROPTEST_RNG_SEED ?= 1
+# The libraries for C are built with all tests, and share the crates below them; a test that is run alone builds
+# them with the features that they need, and these crates anew.
+test: export TERRACE_C_BUILT = 1
 test: check
 	@scripts/setup.sh $(TEST_PACKAGES)
+	$(CARGO) build --workspace --lib --tests --locked
 	$(CARGO) test --workspace --locked
 	/usr/bin/python3 -m unittest discover -s papers
 	/usr/bin/python3 -m unittest discover -s benches/heap

@@ -43,14 +43,18 @@ class Bench:
         self.programs = self.read()
         for source in {*PROGRAMS.glob("*.c"), *folder.glob("*.c")}:
             self.compile(source)
+        for source, define in sorted({(one["source"], one["define"]) for one in self.programs.values() if "define" in one}):
+            self.compile(folder / f"{source}.c", define)
 
     def read(self):
         return tomllib.loads((self.folder / "programs.toml").read_text())
 
-    def compile(self, source):
+    def compile(self, source, define=None):
+        """Compiles a source; with a macro defined, to a program of its own with the macro's name."""
         libraries = self.programs.get(source.stem, {}).get("libraries", ["-lm"])
-        flags = ["-O2", "-Wall", "-Wextra", "-pthread", f"-I{PROGRAMS}"]
-        subprocess.run(["cc", *flags, "-o", self.bin / source.stem, source, *libraries], check=True)
+        flags = ["-O2", "-Wall", "-Wextra", "-pthread", f"-I{PROGRAMS}", *([f"-D{define}"] if define else [])]
+        program = f"{source.stem}-{define.lower()}" if define else source.stem
+        subprocess.run(["cc", *flags, "-o", self.bin / program, source, *libraries], check=True)
 
     def command(self, name):
         """Returns the command that starts a program, with its placeholders filled in."""

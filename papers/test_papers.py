@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import subprocess
 import sys
 import tempfile
 import tomllib
@@ -52,6 +53,26 @@ class Common(unittest.TestCase):
             self.assertTrue(trace.exists())
             self.assertTrue((trace.parent / "written" / "left-behind.yaml").exists())
 
+
+    def test_a_source_is_compiled_with_the_macro_that_a_program_names(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(common, "TERRACE", Path(folder)):
+            programs = Path(folder) / "programs"
+            programs.mkdir()
+            (programs / "speak.c").write_text("""#include <stdio.h>
+int main(void) {
+#ifdef LOUD
+    puts("HELLO");
+#else
+    puts("hello");
+#endif
+}
+""")
+            (programs / "programs.toml").write_text('[soft]\ncommand = ["{bin}/speak"]\n'
+                '[loud]\nsource = "speak"\ndefine = "LOUD"\ncommand = ["{bin}/speak-loud"]\n')
+            with mock.patch.object(common, "PROGRAMS", programs):
+                bench = common.Bench(Path(folder) / "work", programs)
+            said = [subprocess.run(bench.command(name), capture_output=True, text=True).stdout for name in ("soft", "loud")]
+            self.assertEqual(said, ["hello\n", "HELLO\n"])
 
     def test_misses_are_the_rows_that_do_not_write(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(common, "TERRACE", Path(folder) / "convert"):
@@ -223,6 +244,29 @@ class Fedorov(unittest.TestCase):
 
     def test_parts_in_which_nothing_ended_have_no_accuracy(self):
         self.assertEqual(self.fedorov.in_parts([(10, 0, 0), (20, 3, 1)]), [[20, 0.75]])
+
+    def test_groups_have_each_program_once(self):
+        for size, groups in self.fedorov.TOGETHER.items():
+            self.assertEqual({len(group) for group in groups}, {size})
+            self.assertEqual(sorted(name for group in groups for name in group), sorted(self.fedorov.STANDS_FOR))
+
+    def test_the_layouts_of_a_program_do_the_same_work(self):
+        programs = tomllib.loads((PAPERS / "programs" / "programs.toml").read_text())
+        for layout, ending in self.fedorov.LAYOUTS.items():
+            for name in self.fedorov.BOXED if layout == "objects" else self.fedorov.STANDS_FOR:
+                program, *arguments = [word for word in programs[name + ending]["command"]
+                                       if word != "env" and not word.startswith("HEAP_MB=")]
+                plain, *expected = programs[name]["command"]
+                self.assertEqual((program, arguments), (plain + ending, expected))
+
+    def test_a_larger_size_is_one_argument_of_the_program(self):
+        with mock.patch.object(sys, "path", [str(PAPERS / "fedorov-2016-ch5"), *sys.path]):
+            large = importlib.import_module("large")
+        programs = tomllib.loads((PAPERS / "programs" / "programs.toml").read_text())
+        for name, (small, size, ratio) in large.SIZES.items():
+            self.assertEqual(programs[name]["command"].count(small), 1)
+            times = 2 ** (int(size) - int(small)) if int(size) < 100 else int(size) / int(small)
+            self.assertEqual(times, ratio)
 
     def test_ends_are_shares_of_all_predictions(self):
         prefetch = {"predicted": 10, "filtered": 5, "wiped": 2, "in_memory": 1, "issued": 2}

@@ -2,7 +2,7 @@
 
 import common
 from common import geometric_mean, mean
-from ways import EXTRA, FULL, LADDER, SCHEMES, STANDS_FOR, TITLES, average_of, constituents, of_pace, value_of
+from ways import EXTRA, FULL, LADDER, LAYOUTS, SCHEMES, STANDS_FOR, TITLES, TOGETHER, average_of, constituents, of_pace, value_of
 
 SHORT = {"ConnectedComponent": "CC", "StronglyConnectedComponent": "SCC", "TriangleCount": "Triangles",
          "DecisionTree": "Dec.Tree"}
@@ -153,6 +153,35 @@ def draw_story(results, paper, path):
     common.save(figure, path)
 
 
+def draw_layouts(results, paper, path):
+    """Draws readahead's accuracy by how programs hold their records, and by how many run together."""
+    plt = common.pyplot()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 3.4), sharey=True, width_ratios=[3, 1])
+    found, colours = results["layouts"]["readahead"], dict(zip(LAYOUTS, ["#a9d6e5", "#61a5c2", "#013a63"]))
+    names = list(STANDS_FOR)
+    series = {layout: [100 * found[layout][name]["accuracy"] if name in found[layout] else None for name in names]
+              for layout in LAYOUTS}
+    common.grouped_bars(left, labels(names)[:-1], series, colours.values())
+    for layout in ("arrays", "collected"):
+        shares = {size: [100 * found[layout][" + ".join(group)]["accuracy"] for group in groups]
+                  for size, groups in TOGETHER.items()}
+        right.plot(list(shares), [mean(values) for values in shares.values()], "-", color=colours[layout])
+        right.plot(*zip(*((size, value) for size, values in shares.items() for value in values)), "o",
+                   color=colours[layout], markersize=3)
+    right.set_xscale("log", base=2)
+    right.set_xticks(list(TOGETHER), [str(size) for size in TOGETHER])
+    right.set_xlabel("programs at once")
+    for axes in (left, right):
+        axes.axhspan(*paper["readahead_accuracy"]["observed_percent"], color=common.PAPER, alpha=0.35, linewidth=0,
+                     label="paper, stated")
+    left.set_ylim(0, 105)
+    left.set_ylabel("accuracy of readahead (%)")
+    lines, texts = left.get_legend_handles_labels()
+    right.legend(lines, texts, loc="upper left", bbox_to_anchor=(1, 1), frameon=False,
+                 title="ours, simulated,\n50 us, as recorded")
+    common.save(figure, path)
+
+
 def draw(results, paper, folder):
     ladder, slow, fast = paper["ladder"], paper["schemes_50us"], paper["schemes_10us"]
     short = fast["spatial_average_percent"] - fast["corp_and_temporal_short_of_the_best_percent"]
@@ -170,3 +199,4 @@ def draw(results, paper, folder):
     draw_faults(results, folder / "faults.svg")
     draw_utilisation(results, paper, folder / "utilisation.svg")
     draw_story(results, paper, folder / "story.svg")
+    draw_layouts(results, paper, folder / "layouts.svg")

@@ -16,7 +16,7 @@ import common  # noqa: E402
 import figures  # noqa: E402
 from common import geometric_mean, mean  # noqa: E402
 from tables import tables  # noqa: E402
-from ways import CONSTITUENTS, ENDS, EXTRA, SCHEMES, STANDS_FOR, of_pace  # noqa: E402
+from ways import BOXED, CONSTITUENTS, ENDS, EXTRA, LAYOUTS, SCHEMES, STANDS_FOR, TOGETHER, of_pace  # noqa: E402
 
 TUNKRANK = ["tunkrank-1", "tunkrank-2", "tunkrank-3"]
 # Pages that readahead reads beside the demanded one, by vm.page-cluster; 3 is the baseline's.
@@ -31,18 +31,18 @@ BASE = {"dram": "50%", "memory": "flash", "channels": 1, "order": "plain", "repl
         "fault_cost": "linux"}
 
 
-def simulate(traces, latency, **options):
-    """Simulates a machine whose devices take `latency` us, from the programs' start to their end."""
+def simulate(traces, latency, warmup=0, **options):
+    """Simulates a machine whose devices take `latency` us, to the programs' end."""
     device = {"read_latency": f"{latency}us", "write_latency": f"{latency}us"}
-    return common.simulate(traces, 0, **(BASE | device | options))
+    return common.simulate(traces, warmup, **(BASE | device | options))
 
 
-def ladder_of(trace, latency, instruction_ns):
+def ladder_of(trace, latency, instruction_ns, warmup=0):
     """Returns one run per way: the kernel's own, and the schemes on ten devices."""
-    pace = {"instruction_time": f"{instruction_ns}ns"}
-    off, baseline = simulate(trace, latency, devices=1, prefetch=["off", "readahead"], **pace)
-    [sorted_by_place] = simulate(trace, latency, devices=1, prefetch="readahead", order="elevator", **pace)
-    many = simulate(trace, latency, devices=10, prefetch=["readahead", *SCHEMES], **pace)
+    common_to_all = {"instruction_time": f"{instruction_ns}ns", "warmup": warmup}
+    off, baseline = simulate(trace, latency, devices=1, prefetch=["off", "readahead"], **common_to_all)
+    [sorted_by_place] = simulate(trace, latency, devices=1, prefetch="readahead", order="elevator", **common_to_all)
+    many = simulate(trace, latency, devices=10, prefetch=["readahead", *SCHEMES], **common_to_all)
     own = {"baseline": baseline, "deadline": sorted_by_place, "no readahead": off}
     return {**own, **dict(zip(["10 devices", *SCHEMES], many))}
 
@@ -231,7 +231,79 @@ def faster_devices(programs):
     return average_improvement([1 - fast["time_ms"] / slow["time_ms"] for slow, fast in pairs])
 
 
-def measure_all(bench, paper, limit):
+def measure_paces(traces, wanted):
+    """Measures a trace, or several that share DRAM and the devices, at 50 us only."""
+    pace = pace_of(traces, wanted)
+    recorded, slow = (ladder_of(traces, 50, time) for time in (RECORDED_NS, pace))
+    baseline = recorded["baseline"]
+    return {
+        "footprint_mb": round(baseline["footprint_pages"] * 4096 / 1e6, 1),
+        "accesses": baseline["accesses"],
+        "calibrated_ns": pace,
+        "recorded": {"50": without_settings(summary(recorded))},
+        "calibrated": {"50": without_settings(summary(slow))},
+    }
+
+
+def without_settings(one):
+    """Leaves out the settings of runs, which are those of the same ways in the first layout but for DRAM."""
+    return {key: value for key, value in one.items() if key != "settings"}
+
+
+def readahead(traces):
+    """Measures readahead alone, as recorded, at 50 us."""
+    off, baseline = simulate(traces, 50, devices=1, prefetch=["off", "readahead"])
+    return {
+        "footprint_mb": round(baseline["footprint_pages"] * 4096 / 1e6, 1),
+        "accesses": baseline["accesses"],
+        "accuracy": round(baseline["prefetch"]["accuracy"], 4),
+        "no_readahead": round(improvement(off, baseline), 4),
+    }
+
+
+class Layout:
+    """Programs that hold their records in one way."""
+
+    def __init__(self, bench, name, limit):
+        self.bench, self.name, self.limit = bench, name, limit
+
+    def traces(self, programs):
+        return [self.bench.record(program + LAYOUTS[self.name], self.limit, *RECORDING) for program in programs]
+
+    def each(self, groups, measure):
+        """Measures groups of programs, each of which shares DRAM and the devices."""
+        def one(group):
+            traces = self.traces(group)
+            common.say(f"simulating {', '.join(group)}: {self.name}")
+            return measure(traces)
+
+        with ThreadPoolExecutor(2) as pool:
+            return dict(zip(map(" + ".join, groups), pool.map(one, groups)))
+
+
+def paces(programs):
+    """Returns programs that `measure_paces` measured, and averages."""
+    return {"programs": programs,
+            "averages": {pace: {"50": averages(of_pace(programs, pace, 50))} for pace in ("recorded", "calibrated")}}
+
+
+def measure_layouts(bench, wanted, limit, layout_limit):
+    """Measures programs on a collected heap, and readahead by layout and by how many programs run together."""
+    alone = [[name] for name in STANDS_FOR]
+    arrays, objects, collected = (Layout(bench, name, of) for name, of in zip(LAYOUTS, (limit, layout_limit, layout_limit)))
+    return {
+        "collected": paces(collected.each(alone, lambda traces: measure_paces(traces, wanted))),
+        "pairs": {layout.name: paces(layout.each(TOGETHER[2], lambda traces: measure_paces(traces, wanted)))
+                  for layout in (arrays, collected)},
+        "readahead": {
+            "objects": objects.each([[name] for name in BOXED], readahead),
+            **{layout.name: layout.each([group for groups in TOGETHER.values() for group in groups], readahead)
+               for layout in (arrays, collected)},
+        },
+    }
+
+
+def measure_all(bench, paper, limit, layout_limit):
     names = list(STANDS_FOR)
     wanted = paper["schemes_50us"]["full_dram_average_percent"] / 100
 
@@ -254,12 +326,13 @@ def measure_all(bench, paper, limit):
             [one["constituents_on_one_device"] for one in programs.values()]),
         "baseline_faster_at_10us": faster_devices(programs),
         "tunkrank": tunkrank(bench, 3 * limit),
+        "layouts": measure_layouts(bench, wanted, limit, layout_limit),
     }
 
 
 def main():
     def measure(bench, paper, quick):
-        return measure_all(bench, paper, 4_000_000 if quick else 6_000_000)
+        return measure_all(bench, paper, *((4_000_000, 4_000_000) if quick else (6_000_000, 20_000_000)))
 
     common.repeat(FOLDER, __doc__, measure, figures.draw, tables)
 

@@ -5,17 +5,20 @@ from pathlib import Path
 from statistics import median
 
 from common import geometric_mean, mean, percent, table
-from ways import CONSTITUENTS, EXTRA, FULL, LADDER, SCHEMES, STANDS_FOR, TITLES
+from ways import CONSTITUENTS, EXTRA, FULL, LADDER, LAYOUTS, SCHEMES, STANDS_FOR, TITLES, TOGETHER
 from ways import average_of, constituents, of_pace, value_of
 
 FOLDER = Path(__file__).resolve().parent
+ALL_WAYS = ["deadline", "no readahead", "10 devices", *SCHEMES, FULL]
 # One recording of Spark, and SparkBench on a machine: neither is repeated with the rest.
 SPARK, LIVE = FOLDER / "spark.json", FOLDER.parent.parent / "benches" / "osvpp" / "results.json"
+# Of large.py.
+LARGE = FOLDER / "large.json"
 
 
 def improvement_rows(results, pace, latency, ways, stated):
     programs, average = of_pace(results["programs"], pace, latency), results["averages"][pace][str(latency)]
-    rows = [[name, STANDS_FOR[name], *(percent(value_of(one, way)) for way in ways)]
+    rows = [[name, STANDS_FOR.get(name, ""), *(percent(value_of(one, way)) for way in ways)]
             for name, one in programs.items()]
     rows.append(["**average**", "", *(percent(average_of(average, way)) for way in ways)])
     rows.append(["**paper**, average", "", *(stated.get(way, "") for way in ways)])
@@ -81,10 +84,72 @@ def tables(results, paper):
          for name, one in programs.items()]
         + [["**average**", "", "", *story_cells(results["averages"]["calibrated"]["50"]["story"])],
            ["**paper**", "", "", "about 50 %", "about 50 %", "", "about 20 %", ""]])
+    stated_ways = {"deadline": "-3 %", "no readahead": "1 %, up to 6 %", "10 devices": "7 %"} | slow
+    layouts = results["layouts"]
+    for pace in TITLES:
+        parts[f"collected-{pace}"] = table([*heads, *ALL_WAYS],
+                                           improvement_rows(layouts["collected"], pace, 50, ALL_WAYS, stated_ways))
+        parts[f"pairs-{pace}"] = pairs_table(layouts["pairs"], pace, stated_ways)
+    parts["layouts"] = layouts_table(layouts["readahead"])
+    parts["groups"] = groups_table(layouts["readahead"])
+    if LARGE.exists():
+        parts["large"] = large_table(json.loads(LARGE.read_text()))
     parts["spark"] = spark_table(json.loads(SPARK.read_text()), {50: {"no readahead": "1 %, up to 6 %", "10 devices": "7 %"} | slow,
                                                                  10: fast})
     parts["live"] = live_table(json.loads(LIVE.read_text()))
     return parts
+
+
+def layouts_table(readahead):
+    """Shows, by how programs hold their records, their size, readahead's accuracy, and what doing without it saves."""
+    def cells(value, show):
+        """Returns a list of cells for each program, and one of means."""
+        lines = [[value(readahead[layout][name]) if name in readahead[layout] else None for layout in LAYOUTS]
+                 for name in STANDS_FOR]
+        means = [mean([value for value in column if value is not None]) for column in zip(*lines)]
+        return [["" if value is None else show(value) for value in line] for line in [*lines, means]]
+
+    kinds = {
+        "MB": cells(lambda one: one["footprint_mb"], "{:.1f}".format),
+        "rows": cells(lambda one: one["accesses"] / 1e6, "{:.1f} M".format),
+        "used": cells(lambda one: one["accuracy"], percent),
+        "no readahead": cells(lambda one: one["no_readahead"], percent),
+    }
+    names = [*([name, stands_for] for name, stands_for in STANDS_FOR.items()), ["**mean**", ""]]
+    return table(["program", "stands for", *(f"{kind}, {layout}" for kind in kinds for layout in LAYOUTS)],
+                 [[*name, *(cell for part in parts for cell in part)] for name, *parts in zip(names, *kinds.values())])
+
+
+def pairs_table(pairs, pace, stated):
+    """Shows pairs of programs at 50 us, by how they hold their records."""
+    rows = {layout: improvement_rows(found, pace, 50, ALL_WAYS, stated) for layout, found in pairs.items()}
+    *_, of_the_paper = rows["arrays"]
+    lines = [[name, layout, *cells] for layout, found in rows.items() for name, _, *cells in found[:-1]]
+    return table(["programs", "records", *ALL_WAYS], [*lines, of_the_paper])
+
+
+def groups_table(readahead):
+    """Shows readahead's accuracy, and what doing without it saves, by how many programs run together."""
+    layouts = [layout for layout in LAYOUTS if layout != "objects"]
+    rows = []
+    for size, groups in TOGETHER.items():
+        cells = []
+        for layout in layouts:
+            found = [readahead[layout][" + ".join(group)] for group in groups]
+            used, without = ([one[key] for one in found] for key in ("accuracy", "no_readahead"))
+            cells += [percent(value) for value in (mean(used), min(used), mean(without), max(without))]
+        rows.append([size, len(groups), *cells])
+    whats = ("used", "least used", "no readahead", "at most")
+    return table(["at once", "groups", *(f"{what}, {layout}" for layout in layouts for what in whats)], rows)
+
+
+def large_table(large):
+    """Shows programs at 1 GB, and at their own size in the same way."""
+    ways = ["no readahead", "10 devices", *SCHEMES]
+    rows = [[name, size, one["footprint_mb"], f"{one['rows'] / 1e6:.1f} M", percent(one["ways"]["baseline"]["accuracy"]),
+             *(percent(one["ways"][way]["improvement"]) for way in ways), percent(one["full_dram"])]
+            for name, sizes in large.items() for size, one in sizes.items()]
+    return table(["program", "size", "MB", "rows", "used", *ways, FULL], rows)
 
 
 def spark_table(spark, stated):

@@ -1,5 +1,7 @@
 """Names of the chapter's runs, and places of their figures in the results."""
 
+from hashlib import sha256
+
 # The program that stands for each program of SparkBench.
 STANDS_FOR = {
     "kmeans": "KMeans",
@@ -11,6 +13,12 @@ STANDS_FOR = {
     "strong": "StronglyConnectedComponent",
     "ranks": "PageRank",
 }
+# How programs hold their records (programs/objects.h), and those that differ from the first.
+LAYOUTS = {"arrays": "", "objects": "-boxed", "collected": "-collected"}
+BOXED = [name for name in STANDS_FOR if name not in ("kmeans", "tree")]
+# Programs that run together: two, four and eight neighbours in the order of their names' hashes.
+BY_HASH = sorted(STANDS_FOR, key=lambda name: sha256(name.encode()).hexdigest())
+TOGETHER = {size: [BY_HASH[at:at + size] for at in range(0, len(BY_HASH), size)] for size in (1, 2, 4, 8)}
 SCHEMES = ["spatial", "temporal", "combo", "vldp", "corp"]
 EXTRA = [1, 3, 7]
 LADDER = ["deadline", "no readahead", "10 devices", "corp"]

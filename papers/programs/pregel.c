@@ -2,9 +2,8 @@
    makes its new state, beside the old one, of what it is sent.
    Usage: pregel components|strong|distances|ranks SCALE SUPERSTEPS */
 #include <stdio.h>
-#include <string.h>
 
-#include "random.h"
+#include "objects.h"
 
 enum { DEGREE = 16, LANDMARKS = 4, NOWHERE = 1 << 30 };
 typedef struct { uint32_t from, to; uint64_t attribute; } Edge;
@@ -12,26 +11,28 @@ typedef struct { uint32_t from, to; uint64_t attribute; } Edge;
 typedef struct { uint32_t colour, done; int distance[LANDMARKS]; double rank; uint32_t degree, news; } Vertex;
 typedef struct { uint32_t colour, any; int distance[LANDMARKS]; double rank; } Message;
 
-static Edge *edge;
-static Vertex *vertex, *fresh;
-static Message *inbox;
+static Records edge, vertex, fresh, inbox;
 static long *start, vertices, edges;
+
+static inline Edge *edge_at(long index) { return record(&edge, index); }
+static inline Vertex *vertex_at(long index) { return record(&vertex, index); }
 
 /* Edges to random vertices, a vertex's own together: two, or twice that at half the odds, and so on. */
 static void make_graph(int scale) {
     vertices = 1L << scale;
-    edge = array(DEGREE * vertices, sizeof *edge), start = array(vertices + 1, sizeof *start);
-    vertex = array(vertices, sizeof *vertex), fresh = array(vertices, sizeof *fresh);
-    inbox = array(vertices, sizeof *inbox);
+    begin_records(&edge, DEGREE * vertices, sizeof(Edge)), start = array(vertices + 1, sizeof *start);
+    begin_records(&vertex, vertices, sizeof(Vertex)), begin_records(&fresh, vertices, sizeof(Vertex));
+    begin_records(&inbox, vertices, sizeof(Message));
     for (long v = 0; v < vertices; v++) {
         long degree = 2L << __builtin_ctzl(random_bits() >> 16 | 1L << 10);
         for (start[v] = edges; degree-- > 0 && edges < DEGREE * vertices; edges++)
-            edge[edges] = (Edge){v, random_bits() >> (64 - scale), edges};
+            *(Edge *)renew_empty(&edge, edges) = (Edge){v, random_bits() >> (64 - scale), edges};
     }
     start[vertices] = edges;
     for (long v = 0; v < vertices; v++) {
-        vertex[v] = (Vertex){.colour = v, .degree = start[v + 1] - start[v], .rank = 1, .news = 1};
-        for (int mark = 0; mark < LANDMARKS; mark++) vertex[v].distance[mark] = v == mark ? 0 : NOWHERE;
+        Vertex *state = renew_empty(&vertex, v);
+        *state = (Vertex){.colour = v, .degree = start[v + 1] - start[v], .rank = 1, .news = 1};
+        for (int mark = 0; mark < LANDMARKS; mark++) state->distance[mark] = v == mark ? 0 : NOWHERE;
     }
 }
 
@@ -40,24 +41,31 @@ typedef void Send(const Vertex *from, Message *to);
 /* The new state of a vertex; whether it is news. */
 typedef int Receive(Vertex *vertex, const Message *message);
 
+static void deliver(Send *send, long from, long to) {
+    Message *message = renew(&inbox, to, &inbox, to);
+    send(vertex_at(from), message);
+}
+
 /* A superstep; returns how many vertices have news. `forward` sends along edges, `backward` against
    them. */
 static long superstep(Send *send, Receive *receive, int forward, int backward) {
     long news = 0;
-    memset(inbox, 0, vertices * sizeof *inbox);
+    clear(&inbox);
     for (long v = 0; v < vertices; v++)
         for (long e = start[v]; e < start[v + 1]; e++) {
-            if (!backward && !vertex[v].news) break;
-            const Vertex *to = &vertex[edge[e].to];
-            if (forward && vertex[v].news) send(&vertex[v], &inbox[edge[e].to]);
-            if (backward && to->news) send(to, &inbox[v]);
+            if (!backward && !vertex_at(v)->news) break;
+            uint32_t to = edge_at(e)->to;
+            if (forward && vertex_at(v)->news) deliver(send, v, to);
+            if (backward && vertex_at(to)->news) deliver(send, to, v);
         }
+    begin_anew(&fresh);
     for (long v = 0; v < vertices; v++) {
-        fresh[v] = vertex[v];
-        news += fresh[v].news = inbox[v].any && receive(&fresh[v], &inbox[v]);
+        Vertex *state = renew(&fresh, v, &vertex, v);
+        const Message *message = record(&inbox, v);
+        news += state->news = message && message->any && receive(state, message);
     }
-    Vertex *old = vertex;
-    vertex = fresh, fresh = old;
+    Records last = vertex;
+    vertex = fresh, fresh = last;
     return news;
 }
 
@@ -115,11 +123,15 @@ static int receive_rank(Vertex *vertex, const Message *message) {
 static void strong(long steps) {
     while (steps > 0) {
         while (steps-- > 0 && superstep(send_colour, receive_colour, 1, 0)) continue;
-        for (long v = 0; v < vertices; v++)
-            if ((vertex[v].news = !vertex[v].done && vertex[v].colour == v)) vertex[v].done = 1;
+        for (long v = 0; v < vertices; v++) {
+            Vertex *state = renew(&vertex, v, &vertex, v);
+            if ((state->news = !state->done && state->colour == v)) state->done = 1;
+        }
         while (steps-- > 0 && superstep(send_done, receive_done, 0, 1)) continue;
-        for (long v = 0; v < vertices; v++)
-            if ((vertex[v].news = !vertex[v].done)) vertex[v].colour = v;
+        for (long v = 0; v < vertices; v++) {
+            Vertex *state = renew(&vertex, v, &vertex, v);
+            if ((state->news = !state->done)) state->colour = v;
+        }
     }
 }
 
@@ -139,7 +151,10 @@ int main(int count, char **arguments) {
             if (!news) break;
         }
     double sum = 0;
-    for (long v = 0; v < vertices; v++) sum += vertex[v].colour + vertex[v].rank + vertex[v].done;
-    printf("%g\n", sum);
+    for (long v = 0; v < vertices; v++) {
+        const Vertex *state = vertex_at(v);
+        sum += (v % 7 + 1) * (state->colour + state->rank + state->done + state->distance[0]);
+    }
+    printf("%.17g\n", sum);
     return 0;
 }

@@ -2,17 +2,22 @@
    order of items; users and items have two vectors of ten and a bias. Usage: ratings RATINGS PASSES */
 #include <stdio.h>
 
-#include "random.h"
+#include "objects.h"
 
 enum { RANK = 10, OF_A_USER = 20, OF_AN_ITEM = 40 };
 typedef struct { uint32_t user, item; double rating; } Rating;
 typedef struct { double p[RANK], q[RANK], bias, norm; } Model;
 
-static Model *models(long count) {
-    Model *models = array(count, sizeof *models);
-    for (long m = 0; m < count; m++)
-        for (int r = 0; r < RANK; r++) models[m].p[r] = uniform() * 0.1, models[m].q[r] = uniform() * 0.1;
-    return models;
+static Records ratings, user, item, heard;
+
+static inline const Rating *rating_at(long index) { return record(&ratings, index); }
+
+static void begin_models(Records *models, long count) {
+    begin_records(models, count, sizeof(Model));
+    for (long m = 0; m < count; m++) {
+        Model *model = renew_empty(models, m);
+        for (int r = 0; r < RANK; r++) model->p[r] = uniform() * 0.1, model->q[r] = uniform() * 0.1;
+    }
 }
 
 int main(int count, char **arguments) {
@@ -20,24 +25,33 @@ int main(int count, char **arguments) {
     long number = atol(arguments[1]), passes = atol(arguments[2]);
     if (number < OF_AN_ITEM) return 2;
     long users = number / OF_A_USER, items = number / OF_AN_ITEM;
-    Rating *ratings = array(number, sizeof *ratings);
-    Model *user = models(users), *item = models(items), *heard = array(users, sizeof *heard);
+    begin_records(&ratings, number, sizeof(Rating));
+    begin_models(&user, users), begin_models(&item, items), begin_records(&heard, users, sizeof(Model));
     for (long r = 0; r < number; r++) {
-        ratings[r].user = r / OF_A_USER % users, ratings[r].item = random_bits() % items;
-        ratings[r].rating = 1 + 4 * uniform();
+        Rating *rating = renew_empty(&ratings, r);
+        rating->user = r / OF_A_USER % users, rating->item = random_bits() % items;
+        rating->rating = 1 + 4 * uniform();
     }
     double error = 0;
     for (long pass = 0; pass < passes; pass++) {
         /* What each user has rated, whatever the rating, as one vector. */
-        for (long u = 0; u < users; u++) heard[u] = (Model){0};
-        for (long r = 0; r < number; r++)
-            for (int k = 0; k < RANK; k++) heard[ratings[r].user].q[k] += item[ratings[r].item].q[k];
+        begin_anew(&heard);
+        for (long u = 0; u < users; u++) renew_empty(&heard, u);
+        for (long r = 0; r < number; r++) {
+            const Rating *rating = rating_at(r);
+            Model *all = renew(&heard, rating->user, &heard, rating->user);
+            const Model *one = record(&item, rating_at(r)->item);
+            for (int k = 0; k < RANK; k++) all->q[k] += one->q[k];
+        }
         error = 0;
         for (long r = 0; r < number; r++) {
-            Model *u = &user[ratings[r].user], *i = &item[ratings[r].item], *h = &heard[ratings[r].user];
+            long by = rating_at(r)->user, of = rating_at(r)->item;
+            renew(&user, by, &user, by);
+            Model *i = renew(&item, of, &item, of), *u = record(&user, by);
+            const Model *h = record(&heard, by);
             double guess = 3 + u->bias + i->bias;
             for (int k = 0; k < RANK; k++) guess += (u->p[k] + 0.1 * h->q[k]) * i->p[k];
-            double off = ratings[r].rating - guess;
+            double off = rating_at(r)->rating - guess;
             error += off * off;
             u->bias += 0.007 * (off - 0.005 * u->bias), i->bias += 0.007 * (off - 0.005 * i->bias);
             for (int k = 0; k < RANK; k++) {
@@ -48,6 +62,6 @@ int main(int count, char **arguments) {
             }
         }
     }
-    printf("%g\n", error / number);
+    printf("%.17g\n", error / number);
     return 0;
 }

@@ -2,22 +2,28 @@
    neighbours holds. Graphs as in random.h. Usage: triangles SCALE */
 #include <stdio.h>
 
-#include "random.h"
+#include "objects.h"
 
 enum { DEGREE = 8 };
-typedef struct { uint32_t capacity, size; uint64_t *keys; } Set;
+typedef struct { uint32_t capacity, size; } Set;
 typedef struct { uint32_t from, to; } Edge;
 
+static Records edge;
+/* Of each vertex's set. */
+static Objects keys;
+static Set *sets;
+
 /* The place of a key, or of the gap where it would go; keys are vertices plus one. */
-static uint64_t *find(Set *set, uint64_t key) {
-    uint32_t place = key * 2654435761u & (set->capacity - 1);
-    while (set->keys[place] && set->keys[place] != key) place = (place + 1) & (set->capacity - 1);
-    return &set->keys[place];
+static uint64_t *find(uint32_t vertex, uint64_t key) {
+    uint64_t *of = object(&keys, vertex);
+    uint32_t mask = sets[vertex].capacity - 1, place = key * 2654435761u & mask;
+    while (of[place] && of[place] != key) place = (place + 1) & mask;
+    return &of[place];
 }
 
-static void insert(Set *set, uint64_t key) {
-    uint64_t *place = find(set, key);
-    if (!*place) *place = key, set->size++;
+static void insert(uint32_t vertex, uint64_t key) {
+    uint64_t *place = find(vertex, key);
+    if (!*place) *place = key, sets[vertex].size++;
 }
 
 int main(int count, char **arguments) {
@@ -25,26 +31,32 @@ int main(int count, char **arguments) {
     int scale = atoi(arguments[1]);
     if (scale < 4 || scale > 26) return 2;
     long vertices = 1L << scale, edges = DEGREE * vertices, triangles = 0;
-    Edge *edge = array(edges, sizeof *edge);
-    Set *sets = array(vertices, sizeof *sets);
+    begin_records(&edge, edges, sizeof(Edge)), begin_objects(&keys, vertices);
+    sets = array(vertices, sizeof *sets);
     for (long e = 0; e < edges; e++) {
-        random_edge(scale, &edge[e].from, &edge[e].to);
-        sets[edge[e].from].size++, sets[edge[e].to].size++;
+        Edge *made = renew_empty(&edge, e);
+        random_edge(scale, &made->from, &made->to);
+        sets[made->from].size++, sets[made->to].size++;
     }
     for (long v = 0; v < vertices; v++) {
         Set *set = &sets[v];
         for (set->capacity = 4; set->capacity * 7 < set->size * 10;) set->capacity *= 2;
-        set->keys = array(set->capacity, sizeof *set->keys), set->size = 0;
+        make(&keys, v, set->capacity * sizeof(uint64_t)), set->size = 0;
     }
     for (long e = 0; e < edges; e++) {
-        insert(&sets[edge[e].from], edge[e].to + 1);
-        insert(&sets[edge[e].to], edge[e].from + 1);
+        const Edge *of = record(&edge, e);
+        insert(of->from, of->to + 1);
+        insert(of->to, of->from + 1);
     }
     for (long e = 0; e < edges; e++) {
-        Set *small = &sets[edge[e].from], *large = &sets[edge[e].to];
-        if (small->size > large->size) small = large, large = &sets[edge[e].from];
-        for (uint32_t place = 0; place < small->capacity; place++)
-            triangles += small->keys[place] && *find(large, small->keys[place]);
+        long *found = SHORT_LIVED(long);
+        const Edge *of = record(&edge, e);
+        uint32_t small = of->from, large = of->to;
+        if (sets[small].size > sets[large].size) small = of->to, large = of->from;
+        const uint64_t *key = object(&keys, small);
+        for (uint32_t place = 0; place < sets[small].capacity; place++)
+            *found += key[place] && *find(large, key[place]);
+        triangles += *found;
     }
     printf("%ld\n", triangles);
     return 0;

@@ -30,6 +30,7 @@
 
 mod images;
 mod memory;
+mod spare;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -150,6 +150,25 @@ impl Batch {
         &self.requests
     }
 
+    /// Returns a request with its time.
+    ///
+    /// # Panics
+    /// Where the batch has no such request.
+    #[inline]
+    pub fn get(&self, index: usize) -> Asked {
+        Asked {
+            request: self.requests[index],
+            instruction: self.instructions[index],
+            after: self.afters.get(index).copied().unwrap_or(0),
+        }
+    }
+
+    /// Returns the instructions that its core had executed before a request; `None` where there is no such request.
+    #[inline]
+    pub fn instruction(&self, index: usize) -> Option<u64> {
+        self.instructions.get(index).copied()
+    }
+
     /// Returns a range of the requests with their times.
     pub fn asked(&self, range: Range<usize>) -> impl Iterator<Item = Asked> {
         let requests = self.requests[range.clone()].iter();

@@ -20,8 +20,7 @@ use crate::llc::requests::Rows;
 use crate::llc::shared::asks;
 use crate::llc::{Flushes, Size};
 
-/// Instructions, approximately, that a core goes on for before another one that is behind it: some
-/// microseconds.
+/// Instructions of a step, approximately, after which a turn may end: some microseconds.
 const STEP: u64 = 2000;
 /// Accesses of a step, at most: a program looks at as many before it takes those of the step.
 const ACCESSES: u64 = 1 << 9;
@@ -46,22 +45,37 @@ pub struct Simulation<'a> {
     capacity: u64,
     /// Lines that have come into the last level.
     filled: u64,
-    batch: Batch,
-    outcomes: Vec<Outcome>,
 }
 
 struct Core {
     /// Its tasks.
     fair: Fair,
-    /// The turn that is under way.
+    /// The turn that goes on after the last step.
     turn: Option<Turn>,
+    /// The step that is under way.
+    step: Option<Step>,
+    /// Its requests.
+    batch: Batch,
     /// The task that ran last.
     last: Option<usize>,
     private: Private,
     /// Instructions executed.
     instructions: u64,
-    /// Time, in picoseconds.
+    /// Time after the last step, in picoseconds.
     now: u64,
+}
+
+/// Accesses of a task that a core executes together; their requests are made one by one.
+#[derive(Clone, Copy)]
+struct Step {
+    turn: Turn,
+    instructions: u64,
+    /// Requests that were made.
+    made: usize,
+    /// Those of them that missed, but for write-backs.
+    misses: u64,
+    /// When the core makes the next request, in picoseconds, or ends the step if there is none.
+    at: u64,
 }
 
 impl<'a> Simulation<'a> {
@@ -94,32 +108,40 @@ impl<'a> Simulation<'a> {
             memory_side: machine.memory.memory_side(machine.line, machine.cores)?,
             capacity: machine.llc.size.geometry(machine.line)?.lines() as u64,
             filled: 0,
-            batch: Batch::default(),
-            outcomes: Vec::new(),
         })
     }
 
-    /// Simulates until all cores have reached the end of their time. `progress` is called with the
-    /// picoseconds of the core that is behind.
+    /// Simulates until all cores have reached the end of their time. All requests are made in the order of time.
+    /// `progress` is called with the picoseconds of a core that ends a step.
     ///
     /// # Errors
     /// Errors of the traces; a usage error where a trace cannot be simulated.
     pub fn run(&mut self, mut progress: impl FnMut(u64)) -> Result<()> {
         let end = 1000 * (self.machine.warmup.0 + self.machine.time.0);
-        loop {
-            let cores = self.cores.iter().enumerate();
-            let Some((core, now)) = cores
-                .map(|(core, of)| (core, of.now))
-                .min_by_key(|(_, now)| *now)
-            else {
-                return Ok(());
-            };
-            if now >= end {
-                return Ok(());
-            }
-            self.step(core)?;
-            progress(now);
+        for core in 0..self.cores.len() {
+            self.begin_step(core)?;
         }
+        while let Some((core, until)) = self.first() {
+            if !self.go_on(core, until) {
+                continue;
+            }
+            progress(self.cores[core].now);
+            if self.cores[core].now < end {
+                self.begin_step(core)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the core that is the first to do something, and until when it remains that; `None` where all have reached
+    /// the end.
+    fn first(&self) -> Option<(usize, u64)> {
+        let cores = || self.cores.iter().enumerate();
+        let steps = || cores().filter_map(|(core, of)| Some((of.step?.at, core)));
+        let first = steps().min()?;
+        let others = steps().filter(|step| *step != first);
+        let until = others.map(|(at, _)| at).min().unwrap_or(u64::MAX);
+        Some((first.1, until))
     }
 
     /// Whether a core's warm-up is over.
@@ -127,21 +149,62 @@ impl<'a> Simulation<'a> {
         self.cores[core].now >= 1000 * self.machine.warmup.0
     }
 
-    /// Has a core go on for a moment.
-    fn step(&mut self, core: usize) -> Result<()> {
-        let mut turn = match self.cores[core].turn.take() {
+    /// Begins the next step of a core.
+    fn begin_step(&mut self, core: usize) -> Result<()> {
+        let turn = match self.cores[core].turn.take() {
             Some(turn) => turn,
             None => self.begin(core),
         };
-        let (measures, before) = (self.measures(core), self.cores[core].now);
         let run = self.take(turn.task)?;
-        let misses = self.execute(core, turn.task, &run)?;
-        let time = self.cores[core].now - before;
+        self.execute(core, turn.task, &run)?;
+        self.cores[core].step = Some(Step {
+            turn,
+            instructions: run.instructions,
+            made: 0,
+            misses: 0,
+            at: self.next_time(core, 0),
+        });
+        Ok(())
+    }
+
+    /// Returns when a core has made so many requests of its step and makes the next one, or ends the step.
+    fn next_time(&self, core: usize, made: usize) -> u64 {
+        let of = &self.cores[core];
+        let instruction = of.batch.instruction(made).unwrap_or(of.instructions);
+        self.memory_side.time_at(core, instruction)
+    }
+
+    /// Has a core go on until another one is the first, and returns whether it has ended its step.
+    fn go_on(&mut self, core: usize, until: u64) -> bool {
+        let Some(mut step) = self.cores[core].step.take() else {
+            return false;
+        };
+        while step.made < self.cores[core].batch.len() {
+            step.misses += u64::from(self.serve(core, step.made));
+            step.made += 1;
+            step.at = self.next_time(core, step.made);
+            if step.at >= until {
+                self.cores[core].step = Some(step);
+                return false;
+            }
+        }
+        self.end_step(core, &step);
+        true
+    }
+
+    /// Ends a step of which all requests were made.
+    fn end_step(&mut self, core: usize, step: &Step) {
+        let (measures, before) = (self.measures(core), self.cores[core].now);
+        let of = &mut self.cores[core];
+        let late = of.batch.late_nears().iter();
+        late.for_each(|near| self.memory_side.load_near(near));
+        of.now = self.memory_side.advance(core, of.instructions);
+        let (mut turn, misses, time) = (step.turn, step.misses, of.now - before);
         if measures {
             let counts = &mut self.tasks[turn.task].counts;
             counts.time += time;
-            counts.instructions += run.instructions;
-            counts.requests += self.batch.len() as u64;
+            counts.instructions += step.instructions;
+            counts.requests += step.made as u64;
             counts.misses += misses;
             counts.note_curve(turn.time, Bin { misses, time });
         }
@@ -150,7 +213,6 @@ impl<'a> Simulation<'a> {
             true => self.end(core, &turn),
             false => self.cores[core].turn = Some(turn),
         }
-        Ok(())
     }
 
     /// Begins the next turn of a core.
@@ -171,7 +233,8 @@ impl<'a> Simulation<'a> {
             self.empty(core);
         }
         self.memory_side.hold_up(core, 1000 * self.machine.switch.0);
-        self.cores[core].now = self.now(core);
+        let of = &mut self.cores[core];
+        of.now = self.memory_side.advance(core, of.instructions);
         if self.measures(core) {
             let now = self.cores[core].now;
             self.tasks[task].come_back(now, self.filled, self.capacity);
@@ -180,9 +243,9 @@ impl<'a> Simulation<'a> {
 
     /// Empties the private levels of a core.
     fn empty(&mut self, core: usize) {
-        self.batch.clear();
-        let (batch, of) = (&mut self.batch, &mut self.cores[core]);
-        let instruction = of.instructions;
+        let of = &mut self.cores[core];
+        of.batch.clear();
+        let (batch, instruction) = (&mut of.batch, of.instructions);
         of.private.empty(&mut |kind, line| {
             let request = Request {
                 line,
@@ -196,7 +259,9 @@ impl<'a> Simulation<'a> {
                 after: 0,
             });
         });
-        self.serve();
+        for request in 0..self.cores[core].batch.len() {
+            self.serve(core, request);
+        }
     }
 
     /// Ends a turn.
@@ -235,11 +300,11 @@ impl<'a> Simulation<'a> {
         Ok(run)
     }
 
-    /// Executes accesses of a task, and returns its misses.
-    fn execute(&mut self, core: usize, task: usize, run: &Run) -> Result<u64> {
-        self.batch.clear();
+    /// Executes accesses of a task, up to their requests.
+    fn execute(&mut self, core: usize, task: usize, run: &Run) -> Result<()> {
         let (tasks, program) = (self.tasks.len(), &self.tasks[task].program);
         let of = &mut self.cores[core];
+        of.batch.clear();
         let mut maker = Maker {
             lines: self.lines,
             frames: &mut self.frames,
@@ -254,55 +319,33 @@ impl<'a> Simulation<'a> {
         };
         let (block, range) = (&*run.block, run.range.clone());
         match of.private.is_there() {
-            true => maker.touch(block, range, &mut of.private, &mut self.batch)?,
-            false => maker.ask(block, range, self.rows, &mut self.batch)?,
+            true => maker.touch(block, range, &mut of.private, &mut of.batch)?,
+            false => maker.ask(block, range, self.rows, &mut of.batch)?,
         }
         of.instructions += run.instructions;
-        let misses = self.serve();
-        self.cores[core].now = self.now(core);
-        Ok(misses)
+        Ok(())
     }
 
-    /// Returns a core's time after all of its instructions.
-    fn now(&mut self, core: usize) -> u64 {
-        let instructions = self.cores[core].instructions;
-        self.memory_side.advance(core, instructions)
-    }
-
-    /// Serves the batch of requests, and returns the misses of loads and stores.
-    fn serve(&mut self) -> u64 {
-        self.outcomes.clear();
-        let requests = self.batch.requests();
-        match &mut self.caches[..] {
-            [shared] => shared.serve(requests, &mut self.outcomes),
-            caches => {
-                let owner = |request: &Request| owner(request.line, self.tasks.len());
-                let serve = |request| caches[owner(request)].access(request);
-                self.outcomes.extend(requests.iter().map(serve));
+    /// Serves a request of a core's step, and returns whether it is a miss of a load or store.
+    fn serve(&mut self, core: usize, request: usize) -> bool {
+        let (batch, tasks) = (&self.cores[core].batch, self.tasks.len());
+        let nears = batch.nears(request..request + 1).iter();
+        nears.for_each(|near| self.memory_side.load_near(near));
+        let asked = batch.get(request);
+        let cache = match &mut self.caches[..] {
+            [shared] => shared,
+            caches => &mut caches[owner(asked.request.line, tasks)],
+        };
+        let outcome = cache.access(&asked.request);
+        self.memory_side.serve(&asked, asks(&asked, &outcome));
+        if let Outcome::Miss { evicted } = outcome {
+            self.filled += 1;
+            self.tasks[owner(asked.request.line, tasks)].held += 1;
+            if let Some(evicted) = evicted {
+                self.tasks[owner(evicted.line, tasks)].held -= 1;
             }
         }
-        let (mut misses, tasks) = (0, self.tasks.len());
-        let requests = self.batch.len();
-        let mut nears = self.batch.nears(0..requests).iter().peekable();
-        let asked = (0..).zip(self.batch.asked(0..requests));
-        for ((index, asked), outcome) in asked.zip(&self.outcomes) {
-            while let Some(near) = nears.next_if(|near| near.before <= index) {
-                self.memory_side.load_near(near);
-            }
-            self.memory_side.serve(&asked, asks(&asked, outcome));
-            let demand = asked.request.kind != Kind::WriteBack;
-            misses += u64::from(demand && !matches!(outcome, Outcome::Hit { .. }));
-            if let Outcome::Miss { evicted } = outcome {
-                self.filled += 1;
-                self.tasks[owner(asked.request.line, tasks)].held += 1;
-                if let Some(evicted) = evicted {
-                    self.tasks[owner(evicted.line, tasks)].held -= 1;
-                }
-            }
-        }
-        let late = self.batch.late_nears().iter();
-        late.for_each(|near| self.memory_side.load_near(near));
-        misses
+        asked.request.kind != Kind::WriteBack && !matches!(outcome, Outcome::Hit { .. })
     }
 
     /// Returns the results.
@@ -331,6 +374,8 @@ impl Core {
         Ok(Self {
             fair,
             turn: None,
+            step: None,
+            batch: Batch::default(),
             last: None,
             private: Private::new(level(first)?, level(second)?),
             instructions: 0,

@@ -11,18 +11,24 @@ use crate::tasks::{Replay, random, simulate_one};
 
 const TIME: [(&str, &str); 3] = [("warmup", "0"), ("time", "200us"), ("pages", "virtual")];
 
-/// Returns the misses, and the time in nanoseconds, of the first accesses of a trace by `sim llc`.
-fn slow(task: &Replay, accesses: u64, private: bool) -> (u64, u64) {
-    let off = if private { "4K:2" } else { "off" };
-    let values = [("l1", off), ("l2", "off"), ("llc", "64K"), ("ways", "16")];
+/// Simulates the traces by `sim llc`, a program each on a core of its own.
+fn without_turns(tasks: &[Replay], limit: Option<u64>, values: &[(&str, &str)]) -> llc::Outcome {
+    let rest = [("l2", "off"), ("llc", "64K"), ("ways", "16")];
+    let values = [values, &rest].concat();
     let grid = Grid::new(&Given::parse(&values).unwrap(), false).unwrap();
-    let traces = vec![("t".to_owned(), task.open())];
-    let mix = Mix::new(traces, None, Some(accesses)).unwrap();
+    let traces = tasks.iter().map(|task| ("t".to_owned(), task.open()));
+    let mix = Mix::new(traces.collect(), None, limit).unwrap();
     let machine = grid.settings(&Catalogue::builtin(), mix.extent()).unwrap();
     assert_eq!(machine.llcs[0].policy, Spec::parse("lru").unwrap());
     assert_eq!(machine.llcs[0].size.bytes, Bytes(64 << 10));
     let pass = llc::run(&machine, mix, Sinks::default(), |_| ()).unwrap();
-    let outcome = &pass.outcomes[0];
+    pass.outcomes.into_iter().next().unwrap()
+}
+
+/// Returns the misses, and the time in nanoseconds, of the first accesses of a trace by `sim llc`.
+fn slow(task: &Replay, accesses: u64, private: bool) -> (u64, u64) {
+    let first = if private { "4K:2" } else { "off" };
+    let outcome = without_turns(std::slice::from_ref(task), Some(accesses), &[("l1", first)]);
     (outcome.counts.misses(), outcome.memories[0].elapsed.0)
 }
 
@@ -66,5 +72,26 @@ proptest! {
         // An access in ten instructions.
         let (misses, _) = slow(&task, found.instructions / 10 + 1, true);
         prop_assert!(misses.abs_diff(found.misses) <= 1, "{} {}", misses, found.misses);
+    }
+
+    /// Two tasks on a core each ask in the order of time, and so take as long as programs that `sim llc` orders so.
+    #[test]
+    fn cores_ask_in_the_order_of_time(
+        lines in prop::array::uniform2(500..8000_u64),
+        steps in prop::array::uniform2(8..60_u64),
+    ) {
+        let tasks = |accesses: [u64; 2]| -> Vec<Replay> {
+            let of = |core: usize| random(lines[core], steps[core], accesses[core]);
+            (0..2).map(of).collect()
+        };
+        let settings = [&TIME[..], &[("llc", "64K"), ("cores", "2"), ("turn", "off")]].concat();
+        let run = simulate_one(&tasks([1 << 17; 2]), &settings);
+        let found = run.tasks().iter().map(|task| &task.counts);
+        let found: Vec<_> = found.map(|counts| (counts.requests, counts.instructions as f64 / counts.time as f64)).collect();
+        let outcome = without_turns(&tasks([found[0].0, found[1].0]), None, &[("l1", "off")]);
+        for ((instructions, time), (_, pace)) in outcome.memories[0].cores.iter().zip(found) {
+            let slow = *instructions as f64 / (1000 * time.0) as f64;
+            prop_assert!((pace / slow - 1.0).abs() < 0.01, "{pace} {slow}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::super::Counts;
 use super::super::lines::{lines, pieces};
 use super::super::reservation::Reservation;
 use super::super::words::word_at;
-use super::Granule;
+use super::{Granule, spare};
 use crate::error::{Error, Result};
 
 /// One store to one word.
@@ -33,6 +33,8 @@ struct Unfenced {
 pub(super) struct Memory {
     reservation: Option<Reservation>,
     len: u64,
+    /// Number of bytes that are mapped: an image that has grown is shorter again when it is reset.
+    mapped: u64,
     /// In ascending order, so that images come in the same order each time.
     unfenced: BTreeMap<u64, Unfenced>,
     /// Granules with something flushed.
@@ -54,10 +56,13 @@ fn no_memory(reason: io::Error) -> Error {
 impl Memory {
     /// Returns a memory of `len` bytes, all zeros, of at most `max_len`; both multiples of a page.
     pub fn new(len: u64, max_len: u64) -> Result<Self> {
-        let mut memory = Self {
-            reservation: Some(Reservation::new(max_len).map_err(no_memory)?),
-            ..Self::default()
-        };
+        let mut memory = Self::default();
+        if let Some(reservation) = spare::take(len, max_len) {
+            memory.reservation = Some(reservation);
+            (memory.len, memory.mapped) = (len, len);
+            return Ok(memory);
+        }
+        memory.reservation = Some(Reservation::new(max_len).map_err(no_memory)?);
         memory.grow(len)?;
         Ok(memory)
     }
@@ -88,6 +93,7 @@ impl Memory {
         let mapped = reservation.map_anonymous(self.len..len);
         mapped.map_err(no_memory)?;
         self.len = len;
+        self.mapped = self.mapped.max(len);
         Ok(len)
     }
 
@@ -188,5 +194,13 @@ impl Memory {
         assert!(offset < self.len);
         // SAFETY: same as in `set`.
         unsafe { word_at(self.base(), offset) }.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(reservation) = self.reservation.take() {
+            spare::keep(reservation, self.mapped);
+        }
     }
 }

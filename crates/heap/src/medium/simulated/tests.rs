@@ -253,6 +253,29 @@ fn a_short_tail_keeps_the_rest_of_its_word() {
     assert_eq!(loaded, [1, 1, 1, 9, 9]);
 }
 
+/// A memory that is used again holds nothing of what it held, and is as long as it says.
+#[test]
+fn nothing_is_seen_of_a_memory_that_was_dropped() {
+    let old = Simulated::from_bytes(&[9; 8192], Granule::Line);
+    let base = old.base();
+    drop(old);
+    let new = Simulated::from_bytes(&[1; 10], Granule::Line);
+    assert_ne!(new.base(), base, "this one is shorter");
+    let new = Simulated::from_bytes(&[1; 4097], Granule::Line);
+    assert_eq!(new.base() == base, !cfg!(miri));
+    assert_eq!(new.bytes(), [&[1; 4097][..], &[0; 4095]].concat());
+    new.store_word(0, 2);
+    new.flush(0, 8);
+    new.grow(12288).unwrap();
+    drop(new);
+    let new = Simulated::new(8192, Granule::Line);
+    assert_eq!(
+        (new.bytes(), new.counts()),
+        (vec![0; 8192], Counts::default())
+    );
+    assert_eq!(new.crash_images(9, 0).total(), 1);
+}
+
 #[test]
 fn growing_moves_nothing_and_has_a_bound() {
     let pool = Simulated::new(4096, Granule::Line);

@@ -1,0 +1,87 @@
+"""Tests of the programs that stand for the papers' own: python3 -m unittest papers/test_programs.py"""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+PAPERS = Path(__file__).resolve().parent
+SANITIZED = ["-g", "-fsanitize=address,undefined"]
+# Small runs of programs that hold their records in three ways, with a heap in which some are collected, and smaller
+# ones in which each object that is made moves all others.
+SMALL = {
+    "points kmeans 10000 4": (3, "points kmeans 300 2"),
+    "points tree 10000 5": (3, "points tree 300 3"),
+    "ratings 4000 3": (2, "ratings 1000 2"),
+    "triangles 10": (2, "triangles 6"),
+    "pregel distances 9 8": (2, "pregel distances 6 5"),
+    "pregel components 9 8": (2, "pregel components 6 5"),
+    "pregel strong 9 16": (2, "pregel strong 6 9"),
+    "pregel ranks 9 6": (2, "pregel ranks 6 5"),
+}
+
+
+def compiled(folder, source, name, *flags):
+    program = Path(folder) / name
+    subprocess.run(["cc", "-O1", "-Wall", "-Wextra", f"-I{PAPERS / 'programs'}", *flags, "-o", program, source, "-lm"],
+                   check=True)
+    return program
+
+
+def run(program, *arguments, heap=0):
+    """Returns what a program prints, and how many young and full collections it says it made."""
+    done = subprocess.run([program, *arguments], env=os.environ | {"HEAP_MB": str(heap)}, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(f"{program.name} {' '.join(arguments)}: {done.stdout}{done.stderr}")
+    said = re.search(r"(\d+) young collections, (\d+) full", done.stderr)
+    return done.stdout, said and [int(number) for number in said.groups()]
+
+
+class Collector(unittest.TestCase):
+    def test_objects_are_as_a_copy_in_arrays_has_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = compiled(folder, PAPERS / "test_collector.c", "test_collector", *SANITIZED)
+            for heap, seed in ((9, 4), (9, 5), (10, 2)):
+                with self.subTest(heap=heap, seed=seed):
+                    _, (young, full) = run(program, str(seed), "100000", heap=heap)
+                    self.assertGreater(young, 10)
+                    self.assertGreater(full, 2)
+
+    def test_a_heap_that_is_too_small_is_said_to_be(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = compiled(folder, PAPERS / "test_collector.c", "test_collector")
+            for heap, sentence in (("2", "the heap is too small"), ("", "HEAP_MB is to say")):
+                done = subprocess.run([program, "1", "60000"], env={"HEAP_MB": heap}, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(sentence, done.stderr)
+
+
+class Layouts(unittest.TestCase):
+    """A program computes the same however it holds its records."""
+
+    def test_what_is_printed_is_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            programs = {}
+            for name in sorted({words.split()[0] for words in SMALL}):
+                source = PAPERS / "programs" / f"{name}.c"
+                programs[name] = [
+                    compiled(folder, source, f"{name}-{layout}", *SANITIZED, *flags) for layout, flags in (
+                        ("flat", []), ("boxed", ["-DBOXED"]), ("collected", ["-DCOLLECTED"]),
+                        ("always", ["-DCOLLECTED", "-DCOLLECT_ALWAYS"]))]
+            for words, (heap, fewer) in SMALL.items():
+                with self.subTest(words):
+                    name, *arguments = words.split()
+                    flat, boxed, collected, always = programs[name]
+                    expected, _ = run(flat, *arguments)
+                    self.assertEqual(run(boxed, *arguments)[0], expected)
+                    printed, (young, _) = run(collected, *arguments, heap=heap)
+                    self.assertEqual(printed, expected)
+                    self.assertGreater(young, 0)
+                    _, *arguments = fewer.split()
+                    self.assertEqual(run(always, *arguments, heap=heap)[0], run(flat, *arguments)[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
