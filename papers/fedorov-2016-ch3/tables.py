@@ -32,7 +32,7 @@ def tables(results, paper):
         "partitions": pair_table(results["partitions"], "partition"),
         "policies": policy_table(results["policies"]),
         **live.tables(json.loads(live.RESULTS.read_text())),
-        **models.tables(),
+        **models.tables(results["sets"]),
     }
 
 
@@ -55,13 +55,20 @@ def replaced_table(replaced, paper):
 
 
 def curve_table(curves):
+    """Misses a millisecond by the time since a switch; blank where no turn was measured then."""
+    spans = ((0, 1), (0, 3), (3, 6), (6, 9), (12, 15), (30, 45))
     rows = []
     for name, one in curves.items():
-        curve = [misses or 0 for misses in one["curve"]]
-        parts = [mean(curve[begin:end]) for begin, end in ((0, 1), (0, 3), (3, 6), (6, 9), (12, 15), (30, 45))]
-        alpha = parts[4] / parts[1] if parts[1] else 0
-        rows.append([name, *(f"{part:,.0f}" for part in parts), f"{alpha:.2f}"])
+        parts = [known_mean(one["curve"][begin:end]) for begin, end in spans]
+        first, late = parts[1], parts[4]
+        alpha = "" if None in (first, late) else f"{late / first if first else 0:.2f}"
+        rows.append([name, *("" if part is None else f"{part:,.0f}" for part in parts), alpha])
     return table(["program", "first ms", "0 to 3", "3 to 6", "6 to 9", "12 to 15", "30 to 45", "12 to 15 by 0 to 3"], rows)
+
+
+def known_mean(values):
+    known = [value for value in values if value is not None]
+    return mean(known) if known else None
 
 
 def lengths_table(sets, paper):
