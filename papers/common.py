@@ -339,7 +339,7 @@ def repeat(folder, about, measure, draw, tables, bench=Bench):
     """Measures, draws and prints; `measure` gets whether shorter recordings are enough."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true",
-                        help="shorter recordings, a minute or two; results stay in the work directory")
+                        help="shorter recordings, some minutes; results stay in the work directory")
     quick = parser.parse_args().quick
     bench = bench(work_directory(folder))
     paper = json.loads((folder / "paper.json").read_text())
