@@ -267,6 +267,12 @@ def mean(values):
     return sum(values) / len(values)
 
 
+def known_mean(values):
+    """Returns the mean of the values that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return mean(known) if known else None
+
+
 def say(text):
     print(text, file=sys.stderr, flush=True)
 

@@ -5,7 +5,7 @@ import json
 import experiments
 import live
 import models
-from common import geometric_mean, mean, percent, table
+from common import geometric_mean, known_mean, mean, percent, table
 from experiments import LONG
 
 
@@ -64,11 +64,6 @@ def curve_table(curves):
         alpha = "" if None in (first, late) else f"{late / first if first else 0:.2f}"
         rows.append([name, *("" if part is None else f"{part:,.0f}" for part in parts), alpha])
     return table(["program", "first ms", "0 to 3", "3 to 6", "6 to 9", "12 to 15", "30 to 45", "12 to 15 by 0 to 3"], rows)
-
-
-def known_mean(values):
-    known = [value for value in values if value is not None]
-    return mean(known) if known else None
 
 
 def lengths_table(sets, paper):

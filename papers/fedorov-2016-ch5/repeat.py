@@ -14,7 +14,7 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
 import figures  # noqa: E402
-from common import geometric_mean, mean  # noqa: E402
+from common import geometric_mean, known_mean, mean  # noqa: E402
 from tables import tables  # noqa: E402
 from ways import BOXED, CONSTITUENTS, ENDS, EXTRA, LAYOUTS, SCHEMES, STANDS_FOR, TOGETHER, of_pace  # noqa: E402
 
@@ -143,8 +143,8 @@ def averages(found):
 def average_constituents(found):
     """Returns means over the programs that have something to count."""
     def average(name, key):
-        known = [one[name][key] for one in found if name in one and one[name][key] is not None]
-        return round(mean(known), 4) if known else None
+        known = known_mean([one[name][key] for one in found if name in one])
+        return None if known is None else round(known, 4)
 
     return {name: {key: average(name, key) for key in ("of_predictions", "of_prefetches", "accuracy")}
             for name in CONSTITUENTS}

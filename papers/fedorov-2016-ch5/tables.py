@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from statistics import median
 
-from common import geometric_mean, mean, percent, table
+from common import geometric_mean, known_mean, mean, percent, table
 from ways import CONSTITUENTS, EXTRA, FULL, LADDER, LAYOUTS, SCHEMES, STANDS_FOR, TITLES, TOGETHER
 from ways import average_of, constituents, of_pace, value_of
 
@@ -106,7 +106,7 @@ def layouts_table(readahead):
         """Returns a list of cells for each program, and one of means."""
         lines = [[value(readahead[layout][name]) if name in readahead[layout] else None for layout in LAYOUTS]
                  for name in STANDS_FOR]
-        means = [mean([value for value in column if value is not None]) for column in zip(*lines)]
+        means = [known_mean(column) for column in zip(*lines)]
         return [["" if value is None else show(value) for value in line] for line in [*lines, means]]
 
     kinds = {

@@ -30,7 +30,11 @@ pub struct SwapCounters {
 /// Returns whether the kernel neither writes nor reads pages of zeros: since Linux 6.12, which counts them from its first
 /// release on.
 pub fn kernel_drops_zeros() -> bool {
-    drops_zeros(&fs::read_to_string("/proc/vmstat").unwrap_or_default())
+    drops_zeros(&vmstat())
+}
+
+fn vmstat() -> String {
+    fs::read_to_string("/proc/vmstat").unwrap_or_default()
 }
 
 fn drops_zeros(vmstat: &str) -> bool {
@@ -40,7 +44,7 @@ fn drops_zeros(vmstat: &str) -> bool {
 impl SwapCounters {
     /// Reads the counters; zero for those that the kernel lacks.
     pub fn read() -> Self {
-        Self::parse(&fs::read_to_string("/proc/vmstat").unwrap_or_default())
+        Self::parse(&vmstat())
     }
 
     /// Returns the increase since `earlier`.

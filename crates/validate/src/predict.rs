@@ -43,10 +43,13 @@ pub fn predict(
     all_dram: Nanos,
     zero_pages: ZeroPages,
 ) -> Result<Predicted> {
-    let told = terrace_trace::open(trace, Columns::ADDRESSES)?
-        .meta()
-        .tells_zeros;
-    let zero_pages = match told {
+    let traces = [trace.to_owned()];
+    let columns = Columns {
+        zeros: true,
+        ..Columns::PAGES
+    };
+    let open = || Workload::open(&traces, None, None, columns);
+    let zero_pages = match open()?.tell_zeros() {
         true => zero_pages,
         false => ZeroPages::Written,
     };
@@ -62,19 +65,7 @@ pub fn predict(
         seed: 1,
         ..PageMachine::default()
     };
-    let traces = [trace.to_owned()];
-    let columns = Columns {
-        zeros: told,
-        ..Columns::PAGES
-    };
-    let simulate = |machines| {
-        run(
-            Workload::open(&traces, None, None, columns)?,
-            machines,
-            None,
-            |_| {},
-        )
-    };
+    let simulate = |machines| run(open()?, machines, None, |_| {});
     let paced = simulate(PACES.map(settings).into())?;
     let instruction_ps = match &paced[..] {
         [slow, fast] => pace([time(slow)?, time(fast)?], all_dram),
