@@ -2,12 +2,19 @@
 
 import os
 import re
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 PAPERS = Path(__file__).resolve().parent
+# Ends a program with this process, however that ends: a defect that makes it run for ever leaves nothing behind.
+WITH_US = ["setpriv", "--pdeathsig", "KILL"]
+# Seconds after which a program that takes one or two counts as one that runs for ever.
+PATIENCE = 300
 SANITIZED = ["-g", "-fsanitize=address,undefined"]
 # Small runs of programs that hold their records in three ways, with a heap in which some are collected, and smaller
 # ones in which each object that is made moves all others.
@@ -30,13 +37,51 @@ def compiled(folder, source, name, *flags):
     return program
 
 
+def ended(program, *arguments, heap):
+    """Runs a program to its end; it ends with this process in any case."""
+    return subprocess.run([*WITH_US, program, *arguments], env=os.environ | {"HEAP_MB": str(heap)}, capture_output=True,
+                          text=True, timeout=PATIENCE)
+
+
 def run(program, *arguments, heap=0):
     """Returns what a program prints, and how many young and full collections it says it made."""
-    done = subprocess.run([program, *arguments], env=os.environ | {"HEAP_MB": str(heap)}, capture_output=True, text=True)
+    done = ended(program, *arguments, heap=heap)
     if done.returncode != 0:
         raise AssertionError(f"{program.name} {' '.join(arguments)}: {done.stdout}{done.stderr}")
     said = re.search(r"(\d+) young collections, (\d+) full", done.stderr)
     return done.stdout, said and [int(number) for number in said.groups()]
+
+
+def runs(pid):
+    """Returns whether a process runs: one that has ended may be left to a parent who does not ask for it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Harness(unittest.TestCase):
+    def test_a_program_that_runs_for_ever_ends_with_a_killed_test(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program, told = Path(folder) / "endless", Path(folder) / "pid"
+            program.write_text(f"#!/bin/sh\necho $$ >{told}.new\nmv {told}.new {told}\nwhile :; do :; done\n")
+            program.chmod(0o755)
+            script = f"import test_programs; test_programs.ended({str(program)!r}, heap=0)"
+            test = subprocess.Popen([*WITH_US, sys.executable, "-c", script], cwd=PAPERS)
+            while not told.exists():
+                self.assertIsNone(test.poll(), "the test ended before its program")
+                time.sleep(0.01)
+            pid = int(told.read_text())
+            test.kill()
+            test.wait()
+            end = time.monotonic() + PATIENCE
+            try:
+                while runs(pid) and time.monotonic() < end:
+                    time.sleep(0.01)
+                self.assertFalse(runs(pid))
+            finally:
+                if runs(pid):
+                    os.kill(pid, signal.SIGKILL)
 
 
 class Collector(unittest.TestCase):
@@ -53,7 +98,7 @@ class Collector(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = compiled(folder, PAPERS / "test_collector.c", "test_collector")
             for heap, sentence in (("2", "the heap is too small"), ("", "HEAP_MB is to say")):
-                done = subprocess.run([program, "1", "60000"], env={"HEAP_MB": heap}, capture_output=True, text=True)
+                done = ended(program, "1", "60000", heap=heap)
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(sentence, done.stderr)
 
