@@ -1,19 +1,26 @@
 //! A program for the tests and benches to run: many processes, and a storm of forks.
 //!
-//! `crowd PROCESSES KIBIBYTES STRIDE_PAGES FORKS AT_ONCE`: PROCESSES processes fill KIBIBYTES of memory
-//! each, wait until all have, and walk over it, AT_ONCE of them at once, each in its own order. None ends
+//! `crowd PROCESSES KIBIBYTES STRIDE_PAGES FORKS AT_ONCE [patient]`: PROCESSES processes fill KIBIBYTES of memory
+//! each, wait until all have, and walk over it, AT_ONCE of them at once, each in its own order; with `patient`,
+//! they wait for pages, which may be fetched ahead meanwhile, until some have come. None ends
 //! before the last has walked. Meanwhile their parent forks so often in all, and each time the child reads
 //! some of the memory that it has from its parent, and ends. Every process checks what it reads.
-//! Prints how many pages were read.
+//! Prints the numbers of the many processes in a line, and how many pages were read.
+
+mod patience;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::FromRawFd;
 use std::process::ExitCode;
 
+use patience::Patience;
+
 const PAGE: usize = 4096;
 /// Pages that a process of the storm reads.
 const SIP: usize = 16;
+/// Pages that have to come to a patient process.
+const ENOUGH: u32 = 8;
 
 struct Settings {
     processes: usize,
@@ -21,15 +28,16 @@ struct Settings {
     stride: usize,
     forks: usize,
     at_once: usize,
+    is_patient: bool,
 }
 
 fn main() -> ExitCode {
-    let numbers: Vec<usize> = std::env::args()
-        .skip(1)
-        .map(|text| text.parse().expect("a number"))
-        .collect();
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let is_patient = words.pop_if(|word| word == "patient").is_some();
+    let numbers = words.iter().map(|text| text.parse().expect("a number"));
+    let numbers: Vec<usize> = numbers.collect();
     let &[processes, kibibytes, stride, forks, at_once] = numbers.as_slice() else {
-        eprintln!("crowd PROCESSES KIBIBYTES STRIDE_PAGES FORKS AT_ONCE");
+        eprintln!("crowd PROCESSES KIBIBYTES STRIDE_PAGES FORKS AT_ONCE [patient]");
         return ExitCode::from(2);
     };
     let settings = Settings {
@@ -38,6 +46,7 @@ fn main() -> ExitCode {
         stride,
         forks,
         at_once,
+        is_patient,
     };
     match run(&settings) {
         Ok(pages) => {
@@ -58,14 +67,18 @@ fn run(settings: &Settings) -> io::Result<usize> {
     let (start_from, mut start) = pipe()?;
     let (mut told, tell) = pipe()?;
     let (end_from, end) = pipe()?;
+    let mut processes = Vec::new();
     for number in 0..settings.processes {
-        if fork()? == 0 {
+        let process = fork()?;
+        if process == 0 {
             drop((end, start, told));
             let done = live(settings, number, start_from, tell, end_from);
             exit(done.is_ok());
         }
+        processes.push(process.to_string());
         wait_for_one(&mut told)?;
     }
+    println!("{}", processes.join(" "));
     let mut walking = 0;
     for number in 0..settings.processes {
         if walking == settings.at_once {
@@ -100,8 +113,12 @@ fn live(
     let memory = filled(settings.pages, number);
     tell.write_all(&[0])?;
     wait_for_one(&mut start)?;
+    let mut patience = settings.is_patient.then(|| Patience::of(ENOUGH));
     for first in 0..settings.stride {
         for page in (first..settings.pages).step_by(settings.stride) {
+            if let Some(patience) = &mut patience {
+                patience.wait_for(&memory[page * PAGE]);
+            }
             check(&memory, page, number);
         }
     }

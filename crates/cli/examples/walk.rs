@@ -1,10 +1,14 @@
 //! A program for the tests to run: touches a megabyte range once and then walks over it.
 //!
-//! `walk MEGABYTES STRIDE_PAGES PASSES [fork | shared]`: with `fork`, a child does it all; with `shared`,
-//! the memory is a shared mapping. Prints the sum of what it read, which is known, so that a lost page
-//! would be seen.
+//! `walk MEGABYTES STRIDE_PAGES PASSES [fork] [shared] [patient]`: with `fork`, a child does it all; with
+//! `shared`, the memory is a shared mapping; with `patient`, each page is waited for, which may be fetched
+//! ahead meanwhile. Prints the sum of what it read, which is known, so that a lost page would be seen.
+
+mod patience;
 
 use std::process::{Command, ExitCode};
+
+use patience::Patience;
 
 const PAGE: usize = 4096;
 
@@ -15,12 +19,15 @@ fn main() -> ExitCode {
         text.parse().expect("a number")
     };
     let (pages, stride, passes) = (number(0) * 256, number(1), number(2));
-    if arguments.get(3).is_some_and(|a| a == "fork") {
+    let is_asked = |word: &str| arguments[3..].iter().any(|given| given == word);
+    if is_asked("fork") {
         let own = std::env::current_exe().expect("the path of this program");
-        let status = Command::new(own).args(&arguments[..3]).status();
+        let rest = arguments.iter().filter(|word| *word != "fork");
+        let status = Command::new(own).args(rest).status();
         return ExitCode::from(u8::from(!status.expect("a child").success()));
     }
-    let memory = match arguments.get(3).is_some_and(|a| a == "shared") {
+    let mut patience = is_asked("patient").then(|| Patience::of(u32::MAX));
+    let memory = match is_asked("shared") {
         true => shared(pages * PAGE),
         false => vec![0u8; pages * PAGE].leak(),
     };
@@ -36,7 +43,11 @@ fn main() -> ExitCode {
     for _ in 0..passes {
         for first in 0..stride {
             for page in (first..pages).step_by(stride) {
-                sum += usize::from(memory[page * PAGE]);
+                let byte = &memory[page * PAGE];
+                if let Some(patience) = &mut patience {
+                    patience.wait_for(byte);
+                }
+                sum += usize::from(*byte);
             }
         }
     }

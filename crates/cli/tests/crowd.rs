@@ -1,5 +1,6 @@
 //! Many processes, and a storm of forks, at a hundredth of the size that benches/live/crowd.py
-//! measures: all of them are steered, with few descriptors.
+//! measures: all of them are steered, with few descriptors. How much of them is foreseen is that
+//! benchmark's matter: it depends on the speed of device and processors.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -33,7 +34,8 @@ fn a_crowd_is_steered_with_few_descriptors() {
         .arg(&file)
         .arg("--")
         .arg(example("crowd"))
-        .args([PROCESSES, PAGES * 4, 3, FORKS, 1].map(|number| number.to_string()));
+        .args([PROCESSES, PAGES * 4, 3, FORKS, 1].map(|number| number.to_string()))
+        .arg("patient");
     let descriptors = descriptors();
     // SAFETY: setrlimit is async-signal-safe, and the limit is read from memory of ours.
     unsafe {
@@ -53,14 +55,42 @@ fn a_crowd_is_steered_with_few_descriptors() {
     assert!(output.status.success(), "{said}");
     let result: Value = serde_json::from_slice(&fs::read(&file).unwrap()).expect("JSON");
     let prefetch = &result["runs"][0]["prefetch"];
-    let number = |name: &str| prefetch[name].as_u64().unwrap();
-    // Most of what they walk over lies in the tier, and 70 to 80 % were foreseen here, 55 % by a slow build.
-    // With a descriptor kept for each process it were 20 to 35 %: most were left alone.
-    // A fetch that came after its fault was foreseen as well; it counted as late before it was told apart.
-    let foreseen = number("used") + number("late") + number("reissued");
-    let walked = PROCESSES * PAGES;
-    assert!(
-        foreseen * 5 > walked * 2,
-        "{foreseen} of {walked}: {prefetch}"
-    );
+    assert_is_accounted_for(prefetch);
+    // Each of the many waited for its pages, so that there was time to fetch some for it.
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let many: Vec<_> = printed.lines().next().expect("a line").split(' ').collect();
+    assert_eq!(many.len() as u64, PROCESSES);
+    for one in many {
+        let is_it = |process: &&Value| process["pid"].to_string() == one;
+        let fetched = processes(prefetch)
+            .filter(is_it)
+            .map(|process| number(process, "fetched"));
+        assert!(fetched.sum::<u64>() > 0, "{one} is left alone: {prefetch}");
+    }
+    machine.assert_as_found();
+}
+
+fn number(of: &Value, name: &str) -> u64 {
+    let found = of[name].as_u64();
+    found.unwrap_or_else(|| panic!("{name}: {of}"))
+}
+
+/// The processes that were steered, one by one.
+fn processes(prefetch: &Value) -> impl Iterator<Item = &Value> {
+    prefetch["processes"].as_array().expect("a list").iter()
+}
+
+/// Each page that was fetched has one end, and one process.
+fn assert_is_accounted_for(prefetch: &Value) {
+    const ENDS: [&str; 4] = ["used", "late", "reissued", "wasted"];
+    let ends = |of: &Value| ENDS.iter().map(|end| number(of, end)).sum::<u64>();
+    let issued = number(prefetch, "issued");
+    assert_eq!(ends(prefetch), issued, "{prefetch}");
+    let fetched = processes(prefetch).map(|process| number(process, "fetched"));
+    assert_eq!(fetched.sum::<u64>(), issued, "{prefetch}");
+    for process in processes(prefetch) {
+        assert_eq!(ends(process), number(process, "fetched"), "{process}");
+    }
+    // They waited until pages were there.
+    assert!(number(prefetch, "used") > 0, "{prefetch}");
 }

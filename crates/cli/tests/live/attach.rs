@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::process::{Child, Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::common::{Machine, changes, example, machine, text, wait_for};
 use crate::signals::signal;
 
-/// A walk over three times its DRAM, in a run that steers nothing.
+/// A walk over three times its DRAM, in a run that steers nothing. It waits for pages that may be fetched ahead.
 struct Walk {
     run: Child,
     pid: u32,
@@ -18,7 +17,7 @@ struct Walk {
 impl Walk {
     /// Starts one, and waits until much of it is in swap.
     fn start(machine: &Machine, passes: &str) -> Self {
-        Self::of(machine, &[&example("walk"), "192", "17", passes])
+        Self::of(machine, &[&example("walk"), "192", "17", passes, "patient"])
     }
 
     /// Starts one in a group below that of the run, named as an engine names that of a container.
@@ -27,7 +26,7 @@ impl Walk {
             "own=$(grep -E '^[0-9]+:memory:|^0::' /proc/self/cgroup | head -n 1)
              test -d /sys/fs/cgroup/memory && top=/sys/fs/cgroup/memory || top=/sys/fs/cgroup
              group=$top${{own##*:}}/{id}
-             mkdir $group && echo 0 >$group/cgroup.procs && exec {} 192 17 {passes}",
+             mkdir $group && echo 0 >$group/cgroup.procs && exec {} 192 17 {passes} patient",
             example("walk")
         );
         Self::of(machine, &["sh", "-c", &script])
@@ -50,6 +49,34 @@ impl Walk {
 
     fn groups(&self) -> String {
         fs::read_to_string(format!("/proc/{}/cgroup", self.pid)).expect("it runs")
+    }
+
+    /// Touches of pages that were in memory, and not mapped: what was fetched ahead, once it has filled its memory.
+    fn minor_faults(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).expect("it runs");
+        let (_, rest) = stat.rsplit_once(") ").expect("a name");
+        let count = rest.split(' ').nth(7).expect("the tenth field");
+        count.parse().expect("a number")
+    }
+
+    /// Attaches with these options, and interrupts that when thousands of pages were fetched ahead.
+    fn attach(&self, machine: &Machine, options: &[&str]) -> Output {
+        let mut command = machine.command(&[&["attach", "--json=-"], options].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let attached = command.spawn().expect("terrace runs");
+        let owns_the_knob = |name: &String| {
+            let journal = fs::read_to_string(machine.state.path().join(name));
+            journal.is_ok_and(|text| text.contains("page_cluster"))
+        };
+        wait_for("the knob to be owned", || {
+            machine.files().iter().any(owns_the_knob)
+        });
+        let before = self.minor_faults();
+        wait_for("pages to be fetched ahead", || {
+            self.minor_faults() > before + 20_000
+        });
+        signal(&attached, libc::SIGINT);
+        attached.wait_with_output().expect("terrace ends")
     }
 }
 
@@ -102,22 +129,7 @@ fn a_running_process_is_steered_and_runs_on_after_an_interrupt() {
     let walk = Walk::start(&machine, "1000000");
     let (before, groups) = (changes(), walk.groups());
     let pid = walk.pid.to_string();
-    let mut command = machine.command(&["attach", &pid, "--json=-"]);
-    let attached = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let owns_the_knob = |name: &String| {
-        let journal = fs::read_to_string(machine.state.path().join(name));
-        journal.is_ok_and(|text| text.contains("page_cluster"))
-    };
-    wait_for("the knob to be owned", || {
-        machine.files().iter().any(owns_the_knob)
-    });
-    std::thread::sleep(Duration::from_secs(3));
-    signal(&attached, libc::SIGINT);
-    let output = attached.wait_with_output().unwrap();
+    let output = walk.attach(&machine, &[&pid]);
     let found = document(&output);
     assert_eq!(found["end"], "signal");
     assert_eq!(found["settings"]["dram_bytes"], 64 << 20, "{found}");
@@ -175,10 +187,7 @@ fn a_group_is_steered_for_a_time_or_until_its_processes_have_ended() {
     };
     let first = attach(&["--for", "1s"]);
     assert_eq!(first["end"], "time");
-    assert!(
-        (1.0..3.0).contains(&first["wall_s"].as_f64().unwrap()),
-        "{first}"
-    );
+    assert!(first["wall_s"].as_f64().unwrap() >= 1.0, "{first}");
     let rest = attach(&[]);
     assert_eq!(rest["end"], "program");
     let used = |document: &Value| number(&document["prefetch"]["used"]);
@@ -195,13 +204,12 @@ fn a_container_is_found_by_its_id_and_limited_by_the_groups_above_it() {
     let id = format!("{:064x}", u128::MAX / 3);
     let walk = Walk::in_container(&machine, &id, "1000000");
     assert!(walk.groups().contains(&id), "{}", walk.groups());
-    let options = ["attach", "-q", "--json", "--for", "2s", "--container"];
-    let found = document(&machine.terrace(&[&options[..], &[&id[..50]]].concat()));
+    let found = document(&walk.attach(&machine, &["-q", "--container", &id[..50]]));
     assert_eq!(found["target"], format!("the container {}", &id[..50]));
     assert_eq!(found["settings"]["dram_bytes"], 64 << 20, "{found}");
     let by = found["settings"]["limited_by"].as_str().unwrap();
     assert!(by.contains("terrace-") && !by.contains(&id), "{by}");
-    assert!(number(&found["prefetch"]["used"]) > 2000, "{found}");
+    assert!(number(&found["prefetch"]["used"]) > 5000, "{found}");
     let other = machine.terrace(&["attach", "--container", &id[1..]]);
     assert_eq!(other.status.code(), Some(2), "{}", text(&other));
     drop(walk);

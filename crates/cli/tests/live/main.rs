@@ -65,17 +65,19 @@ fn a_run_foresees_what_an_earlier_one_missed() {
     let machine = machine();
     let lesson = machine.state.path().join("lesson.csv");
     let options = ["--prefetch", "replay", "--learn", lesson.to_str().unwrap()];
-    let run = || {
-        let results = machine.measure(&options, &[&example("walk"), "128", "17", "1"]);
+    let run = |patient: &[&str]| {
+        let walk = example("walk");
+        let program = [&[&*walk, "128", "17", "1"], patient].concat();
+        let results = machine.measure(&options, &program);
         let way = &results["runs"][0];
         let count = |value: &Value| value.as_u64().unwrap();
         (count(&way["major_faults"]), count(&way["prefetch"]["used"]))
     };
-    let (missed, used) = run();
+    let (missed, used) = run(&[]);
     assert!(missed > 10_000 && used < missed / 10, "{missed} {used}");
     let rows = fs::read_to_string(&lesson).unwrap();
     assert!(rows.starts_with("process,walk,page\n0,0,"), "{rows:.80}");
-    let (left, used) = run();
+    let (left, used) = run(&["patient"]);
     assert!(2 * left < missed && used > left, "{missed} {left} {used}");
     assert_eq!(fs::read_to_string(&lesson).unwrap(), rows);
     machine.assert_as_found();
@@ -119,7 +121,7 @@ fn of_a_cyclic_pass_a_part_is_held_and_the_rest_let_go() {
 #[ignore = "needs root and swap; run by make test-root"]
 fn a_program_larger_than_its_dram_runs_through_and_is_accounted_for() {
     let machine = machine();
-    let result = machine.measure(&[], &[&example("walk"), "192", "17", "2"]);
+    let result = machine.measure(&[], &[&example("walk"), "192", "17", "2", "patient"]);
     assert_eq!(result["schema"], "terrace.run/1");
     assert_eq!(result["settings"]["dram_bytes"], 64 << 20);
     let run = &result["runs"][0];
@@ -156,7 +158,10 @@ fn a_program_larger_than_its_dram_runs_through_and_is_accounted_for() {
 #[ignore = "needs root and swap; run by make test-root"]
 fn the_fault_stream_of_forked_processes_is_seen() {
     let machine = machine();
-    let result = machine.measure(&[], &[&example("walk"), "192", "17", "2", "fork"]);
+    let result = machine.measure(
+        &[],
+        &[&example("walk"), "192", "17", "2", "fork", "patient"],
+    );
     let used = &result["runs"][0]["prefetch"]["used"];
     assert!(used.as_u64().unwrap() > 10_000, "{result}");
     machine.assert_as_found();
@@ -166,7 +171,10 @@ fn the_fault_stream_of_forked_processes_is_seen() {
 #[ignore = "needs root and swap; run by make test-root"]
 fn shared_memory_is_fetched_ahead() {
     let machine = machine();
-    let result = machine.measure(&[], &[&example("walk"), "192", "17", "2", "shared"]);
+    let result = machine.measure(
+        &[],
+        &[&example("walk"), "192", "17", "2", "shared", "patient"],
+    );
     let run = &result["runs"][0];
     let used = run["prefetch"]["used"].as_u64().unwrap();
     assert!(used > 10_000, "{run}");
@@ -195,7 +203,7 @@ fn first_touches_cost_no_prefetch() {
 fn what_the_kernel_would_have_read_ahead_is_redundant() {
     let machine = machine();
     let redundant = |pages: &str| {
-        let result = machine.measure(&[], &[&example("walk"), "192", pages, "2"]);
+        let result = machine.measure(&[], &[&example("walk"), "192", pages, "2", "patient"]);
         let prefetch = &result["runs"][0]["prefetch"];
         let number = |name: &str| prefetch[name].as_f64().expect("it is a number");
         assert!(number("used") > 10_000.0, "{result}");
