@@ -14,6 +14,9 @@ pub struct Bytes(pub u64);
 /// Units are powers of 1024 with and without the `iB`, as the kernel's cgroup files have them.
 const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
 
+/// The least amount of a program's memory that may be written without a unit.
+const LEAST_WITHOUT_UNIT: Bytes = Bytes(1 << 20);
+
 /// Bytes in a page (x86-64 base pages).
 pub const PAGE_BYTES: u64 = 4096;
 
@@ -69,6 +72,29 @@ impl Bytes {
         let exact = digits.trim_end().parse::<u64>().ok();
         let bytes = exact.and_then(|n| n.checked_mul(factor));
         Ok(Self(bytes.unwrap_or((number * factor as f64) as u64)))
+    }
+
+    /// Reads an amount of memory for a program, as [`Bytes::parse`] does, but no number without a unit below a
+    /// mebibyte: `25` would be 25 bytes, and its writer means `25%` or `25M`. `has_shares` tells whether a share may
+    /// be written in its place.
+    ///
+    /// # Errors
+    /// Returns a usage error as [`Bytes::parse`] does, or if there is such a number.
+    pub fn parse_memory(text: &str, has_shares: bool) -> Result<Self> {
+        let bytes = Self::parse(text)?;
+        let written = text.trim();
+        if bytes >= LEAST_WITHOUT_UNIT
+            || !written.ends_with(|c: char| c.is_ascii_digit() || c == '.')
+        {
+            return Ok(bytes);
+        }
+        let (meant, or) = match has_shares && bytes <= Self(100) {
+            true => (format!("{written}%"), format!("{written}%, {written}M")),
+            false => (format!("{written}M"), format!("{written}M")),
+        };
+        Err(Error::usage(format!(
+            "`{written}` is {bytes}: {meant}? Write it with a unit, as {or}, or as {bytes} if it is that"
+        )))
     }
 }
 
@@ -150,6 +176,41 @@ mod tests {
             let error = Bytes::parse(text).expect_err(text).to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn few_bytes_of_memory_need_a_unit() {
+        for (text, has_shares, question) in [
+            (
+                "25",
+                true,
+                "`25` is 25 B: 25%? Write it with a unit, as 25%, 25M, or as 25 B if it is that",
+            ),
+            (" 25 ", false, "`25` is 25 B: 25M?"),
+            ("200", true, ": 200M?"),
+            ("1048575", true, "1048575M?"),
+            ("99.5", true, "99.5%?"),
+        ] {
+            let said = Bytes::parse_memory(text, has_shares)
+                .unwrap_err()
+                .to_string();
+            assert!(said.contains(question), "{text}: {said}");
+        }
+        for (text, bytes) in [
+            ("1048576", 1 << 20),
+            ("64K", 64 << 10),
+            ("25 B", 25),
+            ("1p", 4096),
+            ("4G", 4 << 30),
+        ] {
+            assert_eq!(Bytes::parse_memory(text, true), Ok(Bytes(bytes)), "{text}");
+        }
+        assert!(
+            Bytes::parse_memory("0", true)
+                .unwrap_err()
+                .to_string()
+                .contains("zero")
+        );
     }
 
     #[test]

@@ -9,11 +9,14 @@ use terrace_live::run::{Policies, Way};
 use terrace_report::attach::{AttachDocument, text};
 
 use crate::args::Attach;
+use crate::lines::Lines;
 use crate::results::Outputs;
 use crate::screen::{Place, Screen, say};
 
 pub fn attach(arguments: &Attach) -> Result<ExitCode> {
-    let outputs = Outputs::open(&arguments.results, &[], &[])?;
+    let others: Vec<_> = Lines::named(&arguments.meanwhile).into_iter().collect();
+    let outputs = Outputs::open(&arguments.results, &[], &others)?;
+    let mut lines = Lines::open(&arguments.meanwhile)?;
     let request = arguments.request();
     let step = Step {
         way: Way::Terrace(Policies::fetching(request.prefetch.clone())),
@@ -21,7 +24,10 @@ pub fn attach(arguments: &Attach) -> Result<ExitCode> {
         of: 1,
     };
     let mut screen = Screen::new(Place::Line, arguments.quiet);
-    let results = perform(&request, &mut |event| screen.tell(step.clone(), event));
+    let results = perform(&request, &mut |event| {
+        lines.tell(&step, &event);
+        screen.tell(step.clone(), event);
+    });
     screen.clear();
     let results = results?;
     if let Some(error) = &results.left_behind {
@@ -29,6 +35,6 @@ pub fn attach(arguments: &Attach) -> Result<ExitCode> {
             "terrace: {error}; put it back with: terrace doctor --clean\n"
         ));
     }
-    let document = AttachDocument::of(&results);
+    let document = AttachDocument::of(&results, arguments.endurance);
     outputs.show(&document, &text(&document))
 }

@@ -11,6 +11,7 @@ mod explain;
 mod extend;
 mod files;
 mod heap;
+mod lines;
 mod llc;
 mod manual;
 mod mix;

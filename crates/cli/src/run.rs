@@ -8,10 +8,12 @@ use terrace_live::compare::{Request, perform};
 use terrace_live::lesson::LessonFile;
 use terrace_live::placement::Placement;
 use terrace_live::program::Invocation;
+use terrace_live::run::Measures;
 use terrace_report::schema::RunDocument;
 use terrace_sim::place::PlacementFile;
 
 use crate::args::Run;
+use crate::lines::Lines;
 use crate::results::{Outputs, People};
 use crate::screen::{Place, Screen, say};
 
@@ -28,7 +30,9 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
     let place = arguments.place.as_deref();
     inputs.extend(place.map(|path| ("--place", path)));
     let placement = place.map(placement).transpose()?;
-    let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
+    let others: Vec<_> = Lines::named(&arguments.meanwhile).into_iter().collect();
+    let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
+    let mut lines = Lines::open(&arguments.meanwhile)?;
     let request = Request {
         command: Invocation {
             words: arguments.program,
@@ -47,11 +51,20 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         placement,
         lesson: arguments.learn.map(LessonFile::new),
         writes: arguments.writes,
+        measure: arguments.measure,
+        measures: Measures {
+            after: arguments.after,
+            waits: arguments.meanwhile.latency,
+            every: arguments.meanwhile.interval,
+        },
         compare: arguments.compare,
         repeat: arguments.repeat as usize,
     };
     let mut screen = Screen::new(Place::Title, arguments.quiet);
-    let results = perform(&request, &mut |step, event| screen.tell(step, event));
+    let results = perform(&request, &mut |step, event| {
+        lines.tell(&step, &event);
+        screen.tell(step, event);
+    });
     screen.clear();
     let results = results?;
 

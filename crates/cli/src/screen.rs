@@ -101,7 +101,7 @@ impl Screen {
     /// Writes notices and warnings, and ignores the status.
     pub fn say(&mut self, event: Event) {
         match event {
-            Event::Running(_) => {}
+            Event::Running(_) | Event::Interval(_) => {}
             Event::Notice(text) => self.notice(text),
             Event::Warning(text) => self.write(text),
         }

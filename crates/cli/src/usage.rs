@@ -311,6 +311,18 @@ mod tests {
                 "--dram: `0` is not a size (it is zero); write it as 4G, 512MiB or plain bytes",
             ),
             (
+                "run --dram 25 -- a",
+                "--dram: `25` is 25 B: 25%? Write it with a unit, as 25%, 25M, or as 25 B if it is that",
+            ),
+            (
+                "run --dram 25% --footprint 300 -- a",
+                "--footprint: `300` is 300 B: 300M? Write it with a unit, as 300M, or as 300 B if it is that",
+            ),
+            (
+                "sim curve --dram 25 a",
+                "--dram: `25` is 25 B: 25%? Write it with a unit, as 25%, 25M, or as 25 B if it is that",
+            ),
+            (
                 "run --dram 1M --repeat -1 -- a",
                 "--repeat: `-1` is no whole number from 1 to 1000",
             ),

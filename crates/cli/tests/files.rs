@@ -89,7 +89,8 @@ fn wrong_input_is_one_sentence() {
         &["--accesses", "1K", "--footprint", "1M"],
     );
     for (options, why) in [
-        (&["--dram", "1"][..], "a level has from 1"),
+        (&["--dram", "1K"][..], "a level has from 1"),
+        (&["--dram", "1"], "`1` is 1 B: 1M?"),
         (
             &["--dram", "1M", "--admission", "some"],
             "there is no admission policy `some`",

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use terrace_heap::{Heap, Place, Ptr};
-use terrace_live::fault_sample::SampledFault;
+use terrace_live::fault_sample::{Periods, SampledFault};
 use terrace_live::mappings::Region;
 use terrace_live::run::Faults;
 use terrace_policy::{Location, Page, Space};
 use terrace_report::bench::BenchDocument;
 use terrace_report::document::Document;
 use terrace_report::text::Text;
+use terrace_report::waits::{Waits, WaitsMoment};
 
 /// Browsers that print a page as it is after its script ran.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
@@ -94,7 +95,14 @@ fn fill(file: &Path) -> terrace_heap::Result<()> {
 }
 
 /// Plots of the page of a steered run, which needs root and swap to be made; see [`steered`].
-const STEERED: [&str; 3] = ["Wall time", "Major faults", "Faults over time and address"];
+const STEERED: [&str; 6] = [
+    "Wall time",
+    "Major faults",
+    "Median wait at faults",
+    "99th percentile of the waits at faults",
+    "Worst wait at faults",
+    "Faults over time and address",
+];
 
 /// Returns the page of a steered run: measured results of the suite at `suite`, with faults of two
 /// processes in their heaps, on a stack and where nothing is known to be mapped.
@@ -115,10 +123,35 @@ fn steered(suite: &Path) -> String {
         pages: starts[start]..starts[start] + pages,
         name: name.to_owned(),
     };
+    let mut watched = Periods::default();
+    watched.add(Duration::ZERO, Duration::from_secs(3));
+    watched.add(Duration::from_secs(5), Duration::from_secs(6));
+    let moment = |index: u32| WaitsMoment {
+        from_s: f64::from(index) / 2.0,
+        to_s: f64::from(index + 1) / 2.0,
+        count: 1000,
+        p50_us: 62.0 + f64::from(index),
+        p99_us: 105.0 + f64::from(index * index),
+        worst_us: 9000.0,
+    };
+    for way in &mut run.runs {
+        way.waits = Some(Waits {
+            count: 123_456,
+            major: 100_000,
+            total_s: 8.5,
+            p50_us: 62.0,
+            p99_us: 105.0,
+            worst_us: 9000.0,
+            lost: Some(0),
+            timeline: (0..16).map(moment).collect(),
+        });
+    }
     for way in run.runs.iter_mut().filter(|way| way.way == "terrace") {
         way.faults = Some(Faults {
             sample: (0..4000).map(fault).collect(),
             seen: 123_456,
+            of: 1_234_567,
+            watched: watched.clone(),
             regions: vec![
                 region(0, 5_000, "heap"),
                 region(1, 5_000, "heap"),

@@ -1,8 +1,11 @@
 //! How long a device lasts, from the writes that a cell sustains.
 //!
-//! Two definitions, both from papers. They agree if cells are written evenly.
+//! Two definitions, both from papers. They agree if cells are written evenly. Of a drive its manufacturer says instead how
+//! much may be written to it in all ([`Endurance`]).
 
-use terrace_base::{Bytes, Nanos};
+use std::time::Duration;
+
+use terrace_base::{Bytes, Error, Nanos, Result};
 
 const SECONDS_A_YEAR: f64 = 365.25 * 86_400.0;
 
@@ -25,6 +28,47 @@ pub fn fedorov(endurance: f64, writes_a_cell: f64, elapsed: Nanos) -> Option<f64
 /// (Fedorov 2016, 2.4.5). Negative cuts are writes added. `None` if all writes are saved.
 pub fn gain(cut: f64) -> Option<f64> {
     (cut < 1.0).then(|| 1.0 / (1.0 - cut))
+}
+
+/// Endurance: total number of bytes that may be written to a device, as its manufacturer states it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Endurance(Bytes);
+
+impl Endurance {
+    /// Reads `600TBW` or `1.2PBW`: terabytes or petabytes written, in decimal units as
+    /// manufacturers use.
+    ///
+    /// # Errors
+    /// A usage error where the text has another form.
+    pub fn parse(text: &str) -> Result<Self> {
+        let upper = text.trim().to_ascii_uppercase();
+        let number = upper.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = match &upper[number.len()..] {
+            "GBW" | "GB" => 1e9,
+            "TBW" | "TB" => 1e12,
+            "PBW" | "PB" => 1e15,
+            _ => 0.0,
+        };
+        let bytes = number.trim().parse().unwrap_or(0.0) * unit;
+        match (1.0..1e19).contains(&bytes) {
+            true => Ok(Self(Bytes(bytes as u64))),
+            false => Err(Error::usage(format!(
+                "`{text}` is no endurance; write it as on the data sheet: 600TBW, 1.2PBW"
+            ))),
+        }
+    }
+
+    /// Returns the number of bytes.
+    pub fn bytes(self) -> Bytes {
+        self.0
+    }
+
+    /// Returns the years until the endurance is used up if `written` bytes are written in each
+    /// period `wall`; `None` if nothing is written.
+    pub fn years(self, written: Bytes, wall: Duration) -> Option<f64> {
+        let rate = written.0 as f64 / wall.as_secs_f64();
+        (rate > 0.0).then(|| self.0.0 as f64 / rate / SECONDS_A_YEAR)
+    }
 }
 
 #[cfg(test)]
@@ -76,6 +120,25 @@ mod tests {
         assert_eq!(awad(1e7, MODULE, Bytes(0), DAY), None);
         assert_eq!(fedorov(1e7, 0.0, DAY), None);
         assert_eq!(gain(1.0), None);
+    }
+
+    #[test]
+    fn as_on_the_data_sheet() {
+        let of = |text| Endurance::parse(text).map(|e| e.bytes().0);
+        assert_eq!(of("600TBW"), Ok(600_000_000_000_000));
+        assert_eq!(of("1.2 pbw"), Ok(1_200_000_000_000_000));
+        for text in ["", "600", "-1TBW", "0TBW", "xTBW", "1e30TBW", "NaNTBW"] {
+            assert!(Endurance::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_terabyte_a_day_of_600_lasts_600_days() {
+        let endurance = Endurance::parse("600TBW").unwrap();
+        let day = Duration::from_secs(86400);
+        let years = endurance.years(Bytes(1_000_000_000_000), day).unwrap();
+        assert!((years * 365.25 - 600.0).abs() < 1e-6);
+        assert_eq!(endurance.years(Bytes(0), day), None);
     }
 
     proptest! {

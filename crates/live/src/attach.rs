@@ -11,8 +11,9 @@ use terrace_policy::{PAGE_BYTES, prefetch};
 use crate::budget::Usage;
 use crate::counters::SwapCounters;
 use crate::dram;
-use crate::faults::FaultStream;
+use crate::faults::{FaultStream, Whose};
 use crate::hierarchy::Mounts;
+use crate::interval::Intervals;
 use crate::limit::{Limit, limit};
 use crate::mappings::Mappings;
 use crate::members::{Member, Members, Scope};
@@ -23,6 +24,7 @@ use crate::steered::Steered;
 use crate::sysctl;
 use crate::target::Target;
 use crate::tier;
+use crate::waits::{self, Waits};
 
 pub use crate::steered::Foreseen;
 
@@ -40,6 +42,10 @@ pub struct Request {
     pub prefetch: prefetch::Spec,
     /// Time after which it ends; `None` if it goes on until the program ends.
     pub time: Option<Duration>,
+    /// Whether waits at faults are measured.
+    pub waits: bool,
+    /// Length of the intervals whose figures are told meanwhile.
+    pub every: Option<Duration>,
 }
 
 /// Why it ended.
@@ -76,6 +82,8 @@ pub struct Results {
     pub major_faults: u64,
     /// What steering saw and did.
     pub foreseen: Foreseen,
+    /// Waits at faults; `None` if nothing measured them.
+    pub waits: Option<waits::Measured>,
     /// Pages read from and written to swap areas by the whole machine meanwhile.
     pub swap: SwapCounters,
     /// Why it ended.
@@ -109,23 +117,30 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
         readahead,
         ..Aids::default()
     };
+    let waits = match request.waits {
+        true => Some(Waits::measure(&Whose::Members(subject.members.clone()))?),
+        false => None,
+    };
     let attached = Attached {
+        waits: waits.as_ref(),
         session: &session,
         steered: Steered::start(engine, faults, subject.dram(), aids)?,
         subject: &subject,
         began: Instant::now(),
         counted: SwapCounters::read(),
     };
-    let (end, seen) = attached.watch(request.time, observer);
+    let (end, seen) = attached.watch(request, observer);
     let (wall, counted) = (attached.began.elapsed(), attached.counted);
-    let foreseen = attached.steered.finish(seen.mappings);
+    let major_faults = seen.counts.major_faults();
+    let foreseen = attached.steered.finish(seen.mappings, major_faults);
     Ok(Results {
         prefetch: request.prefetch.to_string(),
         page_cluster,
         processes: seen.counts.processes(),
         wall,
-        major_faults: seen.counts.major_faults(),
+        major_faults,
         foreseen,
+        waits: waits.map(Waits::finish),
         swap: SwapCounters::read().since(counted),
         end,
         left_behind: session.close().err(),
@@ -218,6 +233,7 @@ impl Subject {
 struct Attached<'a> {
     session: &'a Session,
     steered: Steered,
+    waits: Option<&'a Waits>,
     subject: &'a Subject,
     began: Instant,
     counted: SwapCounters,
@@ -232,8 +248,11 @@ struct Seen {
 
 impl Attached<'_> {
     /// Waits for the end, and reports the state meanwhile.
-    fn watch(&self, time: Option<Duration>, observer: Observer) -> (End, Seen) {
+    fn watch(&self, request: &Request, observer: Observer) -> (End, Seen) {
+        let time = request.time;
         let mut seen = Seen::default();
+        let mut intervals = Intervals::of(request.every);
+        let recent = || self.waits.map(Waits::take_recent);
         let mut members = self.subject.listed.clone();
         let mut list_at = self.began;
         seen.counts.begin(&members);
@@ -254,14 +273,18 @@ impl Attached<'_> {
             if let Some(end) = end {
                 // Those that still run have faulted since the last list.
                 seen.counts.add(&self.subject.members.list());
+                let status = self.status(elapsed, &members, &seen.counts);
+                if let Some(interval) = intervals.end(&status, recent) {
+                    observer(Event::Interval(&interval));
+                }
                 return (end, seen);
             }
             seen.mappings.look(elapsed, || self.steered.sample());
-            observer(Event::Running(&self.status(
-                elapsed,
-                &members,
-                &seen.counts,
-            )));
+            let status = self.status(elapsed, &members, &seen.counts);
+            observer(Event::Running(&status));
+            if let Some(interval) = intervals.look(&status, recent) {
+                observer(Event::Interval(&interval));
+            }
             let left = time.map_or(LOOK_EVERY, |time| time.saturating_sub(elapsed));
             std::thread::sleep(left.min(LOOK_EVERY));
         }

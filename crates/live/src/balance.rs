@@ -32,7 +32,8 @@ impl Balance {
         Self {
             came: swap.read + swap.unread,
             read_ahead: swap.readahead,
-            fetched: story.issued - story.reissued,
+            // In a phase, more may have been found reissued than were issued in it.
+            fetched: story.issued.saturating_sub(story.reissued),
             faulted: major_faults,
         }
     }

@@ -8,7 +8,7 @@ use terrace_policy::{eviction, prefetch};
 use crate::compare::{Request, Results, Step, perform};
 use crate::privilege;
 use crate::program::{self, Invocation};
-use crate::run::{self, Dram};
+use crate::run::{self, Dram, Measures};
 use crate::suite::{Program, Suite};
 use crate::tier;
 use terrace_base::{Context, Result, Signals, Target, User};
@@ -154,6 +154,8 @@ impl Bench {
             placement: None,
             lesson: None,
             writes: false,
+            measure: None,
+            measures: Measures::default(),
             compare: true,
             repeat: self.repeat,
         };

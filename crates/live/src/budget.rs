@@ -2,7 +2,9 @@
 //! the program does not fill other swap areas of the machine, those of other runs among them.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::cgroup::{PROCESSES, processes_in, remove, value_of};
 use crate::delegation::Needed;
@@ -13,6 +15,12 @@ use terrace_base::{Bytes, Context, Error, Result};
 /// Distance above the budget at which version 2 kills. At the budget it throttles the program and
 /// reclaims; version 1 has no such step.
 const MARGIN: Bytes = Bytes(2 << 20);
+
+/// Memory by which the limit of a program that runs is lowered at once.
+const STEP: Bytes = Bytes(32 << 20);
+/// Tries without any page moved after which no more will be, and the pause between two.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Usage of the group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,6 +108,73 @@ impl Budget {
             Some(limit) if self.memory().join(most).exists() => self.set(most, limit),
             _ => Ok(()),
         }
+    }
+
+    /// Lowers the limits of a program that runs, in steps: the kernel takes each by moving pages to the tier, and the
+    /// machine has time for others in between. If the program has ended, that is no error.
+    ///
+    /// # Errors
+    /// A failure if its memory does not become less any more, as if it is locked, or a limit is refused.
+    pub fn lower(&self, limits: Limits) -> Result<()> {
+        let file = self.either("memory.limit_in_bytes", "memory.high");
+        let mut reached = self.charged();
+        while reached > limits.dram {
+            reached = limits.dram.max(Bytes(reached.0.saturating_sub(STEP.0)));
+            if !self.reach(file, reached)? {
+                return Ok(());
+            }
+        }
+        self.limit(limits)
+    }
+
+    /// Sets one limit, and waits until the program's memory is below it; returns whether the program still runs.
+    fn reach(&self, file: &str, limit: Bytes) -> Result<bool> {
+        let path = self.memory().join(file);
+        let (mut least, mut tries) = (self.charged(), 0);
+        loop {
+            // Version 1 refuses what it has not reached, version 2 sets it and goes on moving pages.
+            let taken = match fs::write(&path, limit.0.to_string()) {
+                Err(error) if error.kind() != io::ErrorKind::ResourceBusy => {
+                    let failed = || format!("cannot set a limit of {limit} in {}", path.display());
+                    return Err(error).or_fail(failed);
+                }
+                taken => taken.is_ok(),
+            };
+            let charged = self.charged();
+            if taken && charged.0 <= limit.0.saturating_add(MARGIN.0) {
+                return Ok(true);
+            }
+            if self.processes().is_empty() {
+                return Ok(false);
+            }
+            tries = if charged < least { 0 } else { tries + 1 };
+            least = least.min(charged);
+            if tries == TRIES {
+                return Err(Error::failure(format!(
+                    "{charged} of the program's memory stay in DRAM, more than its budget: they are locked, or the tier \
+                     has no room for the rest"
+                )));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Takes the limit of DRAM away, as far as the kernel allows that.
+    pub fn unlimit(&self) {
+        let none = self.either("-1", "max");
+        let files: &[&str] = match self.version {
+            Version::V1 => &["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"],
+            Version::V2 => &["memory.max", "memory.high", "memory.swap.max"],
+        };
+        for file in files {
+            let _ = fs::write(self.memory().join(file), none);
+        }
+    }
+
+    /// Returns the DRAM charged to the group now.
+    fn charged(&self) -> Bytes {
+        let charged = self.number(self.either("memory.usage_in_bytes", "memory.current"));
+        Bytes(charged.unwrap_or(0))
     }
 
     fn set(&self, file: &str, limit: Bytes) -> Result<()> {
@@ -241,6 +316,14 @@ impl Budget {
         self.number("memory.kmem.max_usage_in_bytes").map(Bytes)
     }
 
+    /// Returns the processor time of all that ever ran in the group, in user mode and in the kernel. Groups of version 2
+    /// count it, also beside version 1, without any controller; `None` if there is none.
+    pub fn processor_time(&self) -> Option<(Duration, Duration)> {
+        let stat = fs::read_to_string(self.watched().join("cpu.stat")).ok()?;
+        let micros = |name| value_of(&stat, name).map(Duration::from_micros);
+        Some((micros("user_usec")?, micros("system_usec")?))
+    }
+
     /// Returns the number of processes that the kernel killed because budget and tier were exceeded.
     pub fn oom_kills(&self) -> u64 {
         let text = self.read(self.either("memory.oom_control", "memory.events"));
@@ -358,6 +441,45 @@ mod tests {
         assert_eq!(usage.charges, charges);
         fs::write(group.join("memory.swap.peak"), "16384\n").unwrap();
         assert_eq!(budget.usage().charges.peak, Some(Bytes(81920)));
+
+        assert_eq!(budget.processor_time(), None);
+        fs::write(
+            group.join("cpu.stat"),
+            "usage_usec 7\nuser_usec 5000\nsystem_usec 2\n",
+        )
+        .unwrap();
+        let times = (Duration::from_millis(5), Duration::from_micros(2));
+        assert_eq!(budget.processor_time(), Some(times));
+    }
+
+    #[test]
+    fn the_limit_of_a_program_that_runs_is_lowered_in_steps() {
+        let (root, found) = fake_v2();
+        let budget = create(&found, None).unwrap();
+        let group = root.path().join("terrace-7");
+        let limits = Limits {
+            dram: Bytes(50 << 20),
+            tier: None,
+        };
+        // Nobody is in the group: what is asked for is the first step, and the program has ended.
+        fs::write(group.join("memory.current"), (150_u64 << 20).to_string()).unwrap();
+        budget.lower(limits).unwrap();
+        let high = || fs::read_to_string(group.join("memory.high")).unwrap();
+        assert_eq!(high(), (118_u64 << 20).to_string());
+        assert!(!group.join("memory.max").exists(), "it would kill at once");
+        // Somebody is, whose memory does not leave.
+        fs::write(group.join("cgroup.procs"), "1\n").unwrap();
+        let error = budget.lower(limits).unwrap_err().to_string();
+        assert!(
+            error.starts_with("150 MiB of the program's memory stay"),
+            "{error}"
+        );
+        budget.unlimit();
+        assert_eq!(high(), "max");
+        fs::write(group.join("memory.current"), (40_u64 << 20).to_string()).unwrap();
+        budget.lower(limits).unwrap();
+        assert_eq!(high(), (50_u64 << 20).to_string());
+        assert!(group.join("memory.max").exists());
     }
 
     #[test]

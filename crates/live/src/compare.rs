@@ -1,6 +1,7 @@
 //! One program, run several ways on the same machine and tier, interleaved.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use terrace_policy::{eviction, migration, prefetch};
 
@@ -11,7 +12,7 @@ use crate::lesson::LessonFile;
 use crate::nodes;
 use crate::placement::Placement;
 use crate::program::Invocation;
-use crate::run::{Dram, Event, Outcome, Policies, Session, Way};
+use crate::run::{Dram, Event, Measures, Observer, Outcome, Policies, Session, Way};
 use crate::sysctl;
 use crate::tier::Spec;
 use crate::zswap;
@@ -42,6 +43,10 @@ pub struct Request {
     pub lesson: Option<LessonFile>,
     /// Whether what the program writes to the tier is looked at.
     pub writes: bool,
+    /// Time after which the program has its footprint, which is measured in the run itself; `None` for a run before it.
+    pub measure: Option<Duration>,
+    /// What is measured of each run beside its usual figures.
+    pub measures: Measures,
     /// Whether to run all ways and not only the first.
     pub compare: bool,
     /// Repetitions of each way.
@@ -57,6 +62,8 @@ pub struct Effective {
     pub footprint: Option<Bytes>,
     /// Whether the footprint was measured.
     pub footprint_measured: bool,
+    /// Time after which it was measured in the run itself; `None` if by a run before it.
+    pub measured_after: Option<Duration>,
     /// Description of the tier for people.
     pub tier: String,
     /// zswap during the runs, as `--zswap` would name it.
@@ -92,6 +99,11 @@ impl Runs {
     fn of(way: Way) -> Self {
         let outcomes = Vec::new();
         Self { way, outcomes }
+    }
+
+    /// Returns the first run in which the program failed; `None` if it failed in none.
+    pub fn failure(&self) -> Option<&Outcome> {
+        self.outcomes.iter().find(|outcome| outcome.has_failed())
     }
 }
 
@@ -184,6 +196,7 @@ impl Request {
     /// A usage error if memory would be compressed twice, or writes are to be looked at that cannot be.
     fn check(&self) -> Result<()> {
         self.check_node()?;
+        self.check_measure()?;
         if self.writes && self.tier != Some(Spec::Zram) {
             return Err(Error::usage(
                 "--writes looks at places of the tier, and only those of zram tell what was written to them: a \
@@ -205,6 +218,27 @@ impl Request {
             }
             _ => Ok(()),
         }
+    }
+
+    /// # Errors
+    /// A usage error if the footprint is to be measured in a run that has no use for it, or needs it at its start.
+    fn check_measure(&self) -> Result<()> {
+        if self.measure.is_none() {
+            return Ok(());
+        }
+        let why = match () {
+            () if matches!(self.dram, Dram::Bytes(_)) => {
+                "--measure is for a --dram that is a share of the footprint, as 50%; leave it out"
+            }
+            () if self.node().is_some() => {
+                "--measure moves pages to swap, and a memory node has none; give --footprint SIZE"
+            }
+            () if self.placement.is_some() => {
+                "--place needs the budget when the program starts; give --footprint SIZE in place of --measure"
+            }
+            () => return Ok(()),
+        };
+        Err(Error::usage(why))
     }
 
     /// Returns the memory node that is the tier, if it is one.
@@ -253,7 +287,8 @@ impl Request {
 
     /// Whether a run without a limit comes first to measure the footprint.
     fn is_measured_first(&self) -> bool {
-        self.footprint.is_none() && (self.compare || matches!(self.dram, Dram::Share(_)))
+        let needs_it = self.compare || matches!(self.dram, Dram::Share(_));
+        self.footprint.is_none() && self.measure.is_none() && needs_it
     }
 }
 
@@ -305,6 +340,10 @@ impl Performance<'_> {
         let request = self.request;
         let mut measured = None;
         let mut budget = Bytes(0);
+        if let Some(time) = request.measure {
+            (budget, measured) = self.run_measured(time)?;
+            return Ok(self.results(budget, measured));
+        }
         // A signal before the first run, as while the input was read, leaves nothing to run.
         if self.session.asked_to_end().is_none() {
             if request.is_measured_first() {
@@ -335,14 +374,22 @@ impl Performance<'_> {
             if let Some(zswap) = &request.zswap {
                 self.session.set_zswap(zswap)?;
             }
+            self.session.measure(request.measures);
             self.run_all(budget)?;
         }
-        Ok(Results {
+        Ok(self.results(budget, measured))
+    }
+
+    /// Returns the results of what was run with this budget.
+    fn results(&mut self, budget: Bytes, measured: Option<Bytes>) -> Results {
+        let request = self.request;
+        Results {
             command: request.command.words.clone(),
             effective: Effective {
                 dram: budget,
-                footprint,
+                footprint: request.footprint.or(measured),
                 footprint_measured: measured.is_some(),
+                measured_after: request.measure.filter(|_| measured.is_some()),
                 tier: self.session.tier(),
                 zswap: zswap::current(),
                 prefetch: request.prefetch.iter().map(ToString::to_string).collect(),
@@ -357,13 +404,57 @@ impl Performance<'_> {
             runs: std::mem::take(&mut self.runs),
             interrupted: self.session.asked_to_end(),
             left_behind: None,
-        })
+        }
+    }
+
+    /// Runs the first way, whose program gets its budget after this time. Returns the budget, all memory of the machine if
+    /// the program ended before, and the footprint by which it was chosen.
+    fn run_measured(&mut self, time: Duration) -> Result<(Bytes, Option<Bytes>)> {
+        let way = self.runs[0].way.clone();
+        let step = self.step(way.clone());
+        let request = self.request;
+        let observe = &mut *self.observe;
+        let invocation = Invocation {
+            input: self.inputs.next_run(),
+            ..request.command.clone()
+        };
+        let mut settled = None;
+        let mut settle = |session: &mut Session, footprint, observer: Observer| {
+            let budget = limit(request.dram, Some(footprint))?;
+            // A server grows: its tier does so with it.
+            session.prepare_tier(request.tier.as_ref(), None, &mut |event| observer(event))?;
+            if request.writes {
+                session.look_at_writes();
+            }
+            if let Some(zswap) = &request.zswap {
+                session.set_zswap(zswap)?;
+            }
+            settled = Some((budget, footprint));
+            Ok(budget)
+        };
+        self.session.measure(request.measures);
+        let outcome =
+            self.session
+                .run_measured(&invocation, &way, time, &mut settle, &mut |event| {
+                    observe(step.clone(), event)
+                })?;
+        self.runs[0].outcomes.push(outcome);
+        let budget = settled.map_or_else(dram::total, |(budget, _)| budget);
+        Ok((budget, settled.map(|(_, footprint)| footprint)))
     }
 
     /// Measures the footprint by a first run without a limit. That run is not compared, because it
     /// may meet memory that was not used for long ([`dram::warm`]).
     fn measure(&mut self) -> Result<Bytes> {
-        let notice = "a first run without a limit measures the footprint";
+        let notice = match self.request.compare {
+            true => {
+                "a first run without a limit measures the footprint; it ends when the program ends"
+            }
+            false => {
+                "a first run without a limit measures the footprint; it ends when the program ends; for a program \
+                 that does not end by itself, as a server, give --measure 30s or --footprint SIZE"
+            }
+        };
         let step = self.step(Way::AllDram);
         (self.observe)(step, Event::Notice(notice));
         let outcome = self.run(Way::AllDram, None)?;
@@ -459,6 +550,8 @@ mod tests {
             placement: None,
             lesson: None,
             writes: false,
+            measure: None,
+            measures: Measures::default(),
             compare,
             repeat: 1,
         }

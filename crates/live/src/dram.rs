@@ -25,7 +25,7 @@ impl Dram {
     /// A usage error if it is neither, or larger than the machine's memory.
     pub fn parse(text: &str) -> Result<Self> {
         let Some(percent) = text.strip_suffix('%') else {
-            let size = Bytes::parse(text)?;
+            let size = Bytes::parse_memory(text, true)?;
             let memory = total();
             if size > memory {
                 return Err(Error::usage(format!(
@@ -130,6 +130,7 @@ mod tests {
             ("NaN%", "no share"),
             ("1E", "larger than this machine's"),
             ("0", "zero"),
+            ("25", "25%?"),
         ] {
             let error = Dram::parse(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");

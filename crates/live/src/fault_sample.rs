@@ -24,6 +24,57 @@ pub struct SampledFault {
     pub at: Location,
 }
 
+/// The times for which faults were watched: all together exactly, and when, with periods that are close together as one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Periods {
+    /// Beginnings and ends, since the faults were first watched.
+    periods: Vec<(Duration, Duration)>,
+    /// All of it.
+    pub time: Duration,
+    /// Time from the first beginning to the end.
+    pub of: Duration,
+}
+
+impl Periods {
+    /// Periods that are kept at most.
+    const MOST: usize = 64;
+
+    /// Adds a period behind all others.
+    pub fn add(&mut self, from: Duration, to: Duration) {
+        self.time += to.saturating_sub(from);
+        self.of = to;
+        self.periods.push((from, to));
+        if self.periods.len() > Self::MOST {
+            self.join();
+        }
+    }
+
+    /// Joins the two periods with the least time between them.
+    fn join(&mut self) {
+        let between = |index: &usize| self.periods[index + 1].0 - self.periods[*index].1;
+        if let Some(first) = (0..self.periods.len() - 1).min_by_key(between) {
+            self.periods[first].1 = self.periods[first + 1].1;
+            self.periods.remove(first + 1);
+        }
+    }
+
+    /// Returns when faults were watched, in at most so many periods, and at least one.
+    pub fn joined(mut self, most: usize) -> Vec<(Duration, Duration)> {
+        while self.periods.len() > most.max(1) {
+            self.join();
+        }
+        self.periods
+    }
+
+    /// Returns the share of the time for which faults were watched.
+    pub fn share(&self) -> f64 {
+        match self.of.is_zero() {
+            true => 1.0,
+            false => self.time.as_secs_f64() / self.of.as_secs_f64(),
+        }
+    }
+}
+
 /// The sample so far.
 #[derive(Debug)]
 pub struct FaultSample {
@@ -37,6 +88,9 @@ pub struct FaultSample {
     /// Number of the fault that is kept next.
     next: u64,
     random: SplitMix64,
+    watched: Periods,
+    /// When the present period of watching began; `None` while nothing is watched.
+    since: Option<Duration>,
 }
 
 impl FaultSample {
@@ -49,7 +103,33 @@ impl FaultSample {
             seen: 0,
             next: 0,
             random: SplitMix64::seed_from_u64(4),
+            watched: Periods::default(),
+            since: Some(Duration::ZERO),
         }
+    }
+
+    /// Notes that faults are watched or not from `nanos` on.
+    pub fn watch(&mut self, on: bool, nanos: u64) {
+        let now = Duration::from_nanos(nanos.saturating_sub(self.began));
+        match (self.since, on) {
+            (Some(since), false) => {
+                self.watched.add(since, now);
+                self.since = None;
+            }
+            (None, true) => self.since = Some(now),
+            _ => {}
+        }
+    }
+
+    /// Returns when faults were watched until `nanos`.
+    pub fn watched(&self, nanos: u64) -> Periods {
+        let now = Duration::from_nanos(nanos.saturating_sub(self.began));
+        let mut watched = self.watched.clone();
+        if let Some(since) = self.since {
+            watched.add(since, now);
+        }
+        watched.of = now;
+        watched
     }
 
     /// Adds the next fault of the run, at `nanos` of the same clock.
@@ -110,6 +190,39 @@ mod tests {
 
     fn pages(sample: &FaultSample) -> Vec<u64> {
         sample.kept().iter().map(|fault| fault.at.page.0).collect()
+    }
+
+    #[test]
+    fn when_faults_were_watched_is_known() {
+        let millis = |millis: u64| 5 + millis * 1_000_000;
+        let ms = Duration::from_millis;
+        let mut sample = FaultSample::new(5);
+        sample.watch(true, millis(1));
+        sample.watch(false, millis(100));
+        sample.watch(false, millis(150));
+        for at in [200, 220, 230, 250]
+            .chunks(2)
+            .flatten()
+            .zip([true, false].iter().cycle())
+        {
+            sample.watch(*at.1, millis(*at.0));
+        }
+        sample.watch(true, millis(900));
+        let watched = sample.watched(millis(1000));
+        assert_eq!((watched.time, watched.of), (ms(240), ms(1000)));
+        assert!((watched.share() - 0.24).abs() < 1e-9);
+        assert_eq!(
+            watched.joined(3),
+            [(ms(0), ms(100)), (ms(200), ms(250)), (ms(900), ms(1000))],
+            "the closest two are one"
+        );
+        assert_eq!(Periods::default().share().to_bits(), 1.0_f64.to_bits());
+
+        let mut many = Periods::default();
+        for period in 0..1000 {
+            many.add(ms(10 * period), ms(10 * period + 1));
+        }
+        assert_eq!((many.time, many.periods.len()), (ms(1000), Periods::MOST));
     }
 
     #[test]

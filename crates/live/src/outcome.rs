@@ -8,12 +8,14 @@ use terrace_policy::prefetch::{Constituent, Lesson, LifeStory};
 use crate::balance::Balance;
 use crate::budget::Usage;
 use crate::counters::SwapCounters;
-use crate::fault_sample::SampledFault;
+use crate::fault_sample::{Periods, SampledFault};
+use crate::interval::Interval;
 use crate::mappings::Region;
 use crate::nodes;
 use crate::steer::Progress;
 use crate::tally::ProcessFigures;
 use crate::tier::Compressed;
+use crate::waits;
 use crate::written::Written;
 use crate::zswap::Served;
 
@@ -37,6 +39,8 @@ pub struct Status {
 pub enum Event<'a> {
     /// State of the program, twenty times a second, more often at first.
     Running(&'a Status),
+    /// Figures of an interval, if they were asked for: at its end.
+    Interval(&'a Interval),
     /// Notice: a sentence about the run.
     Notice(&'a str),
     /// Warning of what is destroyed, shown even if quiet output was asked for.
@@ -51,12 +55,19 @@ pub type Observer<'a> = &'a mut (dyn FnMut(Event) + Send);
 pub struct Outcome {
     /// End of the program.
     pub exit: Exit,
-    /// Wall time from start to end.
+    /// Wall time from the start to the end of the last process of the group.
     pub wall: Duration,
     /// CPU time in user mode.
     pub user: Duration,
     /// CPU time in the kernel.
     pub system: Duration,
+    /// Whether the CPU times are those of the whole group; otherwise they are of the program and of the children that
+    /// it waited for, because the group has no `cpu.stat`.
+    pub has_all_cpu: bool,
+    /// Which part of the run the counts of faults, of the tier and of prefetches are of.
+    pub phase: Phase,
+    /// Waits at faults in that phase; `None` if nothing measured them.
+    pub waits: Option<waits::Measured>,
     /// Major faults: those that waited for a read.
     pub major_faults: u64,
     /// Minor faults: those that did not.
@@ -72,7 +83,7 @@ pub struct Outcome {
     /// Time for which nothing was fetched, to try what fetches are worth or because they were worth
     /// nothing.
     pub rested: Duration,
-    /// Major faults that steering lost because a ring was full.
+    /// Major faults that steering did not see: it watches only while that pays, and loses those that find a ring full.
     pub unseen_faults: u64,
     /// Pages that came from the tier, and why; `None` without steering.
     pub balance: Option<Balance>,
@@ -113,6 +124,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether the program failed: it ended with another code than 0 or by a signal, or the kernel killed a process of
+    /// it. Its figures cannot be compared, as it did less than in a run that succeeds.
+    pub fn has_failed(&self) -> bool {
+        !self.exit.success() || self.oom_kills > 0
+    }
+
     /// Returns what was written to the device of the tier: of two levels, the lower.
     pub fn device_written(&self) -> Bytes {
         let moved = self.compressed.and_then(|compressed| compressed.moved);
@@ -120,13 +137,26 @@ impl Outcome {
     }
 }
 
+/// The part of a run that its counts are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Phase {
+    /// Time from the start of the program to that of the phase; `None` for the whole run.
+    pub from: Option<Duration>,
+    /// Length of the phase, to the end of the run.
+    pub time: Duration,
+}
+
 /// A sample of a run's major faults, and where they lie.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Faults {
     /// Faults of the sample, in their order.
     pub sample: Vec<SampledFault>,
-    /// Number of faults of which it is a sample.
+    /// Number of faults of which it is a sample: those that steering saw.
     pub seen: u64,
+    /// Major faults of the whole run, by the kernel's count.
+    pub of: u64,
+    /// When steering watched.
+    pub watched: Periods,
     /// Mapped regions in which they lie, as far as they were found.
     pub regions: Vec<Region>,
 }

@@ -178,6 +178,11 @@ impl Program {
         self.pid as u32
     }
 
+    /// Returns when it was started.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
     /// Waits for the end of the program.
     ///
     /// # Errors

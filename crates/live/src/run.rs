@@ -1,5 +1,7 @@
 //! One program, run one way: with its budget, its tier and its steering, measured.
 
+mod measured;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,11 +12,10 @@ use terrace_policy::prefetch::{self, Costs, Engine, Lessons};
 use crate::accounts::Accounts;
 use crate::budget::{Budget, Limits};
 use crate::cgroup::processes_in;
-use crate::counters::SwapCounters;
 use crate::delegation::{Leaf, Needed};
 use crate::dram;
 use crate::evictor::Evictor;
-use crate::faults::FaultStream;
+use crate::faults::{FaultStream, Whose};
 use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
 use crate::lesson::LessonFile;
@@ -27,19 +28,21 @@ use crate::privilege;
 use crate::program::{Invocation, Program};
 use crate::reserve::Reserve;
 use crate::room::Room;
-use crate::running::Running;
+use crate::running::{Counts, Running};
 use crate::scope;
 use crate::steer::Aids;
 use crate::steered::Steered;
 use crate::sysctl::{Attempt, PageCluster};
 use crate::tier::{MEMORY_COSTS, Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
+use crate::waits::Waits;
 use crate::written;
 use crate::zswap::{self, Charge, Zswap};
 use terrace_base::{Bytes, Context, Error, Result, Signals, Target};
 
 pub use crate::dram::Dram;
 pub use crate::outcome::{Event, Faults, Observer, Outcome, Status};
+pub use measured::Settle;
 
 /// Time that processes may outlive the program before a notice says so.
 const STRAGGLE: Duration = Duration::from_millis(300);
@@ -151,6 +154,19 @@ pub struct Session {
     looks_at_writes: bool,
     /// Which objects stay in DRAM.
     placement: Option<Placement>,
+    /// What is measured of each run beside its usual figures.
+    measures: Measures,
+}
+
+/// What is measured of a run if it is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measures {
+    /// Time after which faults, traffic of the tier, prefetches and waits begin to count; `None` for the start.
+    pub after: Option<Duration>,
+    /// Whether waits at faults are measured.
+    pub waits: bool,
+    /// Length of the intervals whose figures are told while the program runs.
+    pub every: Option<Duration>,
 }
 
 impl Session {
@@ -173,6 +189,7 @@ impl Session {
             told_of_readahead: false,
             looks_at_writes: false,
             placement: None,
+            measures: Measures::default(),
         })
     }
 
@@ -221,6 +238,11 @@ impl Session {
     /// Has the writes of programs looked at, if the tier is zram.
     pub fn look_at_writes(&mut self) {
         self.looks_at_writes = true;
+    }
+
+    /// Has this be measured from now on.
+    pub fn measure(&mut self, measures: Measures) {
+        self.measures = measures;
     }
 
     /// Has the objects of a placement stay in DRAM, the ways with one.
@@ -301,32 +323,7 @@ impl Session {
         let swapped = limit.filter(|_| self.nodes.is_none());
         let budget = self.make_budget(swapped)?;
         let (migrator, balancing) = self.move_pages(way, &budget, limit, observer)?;
-        let engine = self.engine(way, observer)?;
-        let readahead = match (way, &engine) {
-            (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way, observer)?,
-            _ => None,
-        };
-        // Without steering this holds the knob until the program has ended.
-        let (steered, _knob) = match engine {
-            Some(engine) => {
-                let evictor = match way {
-                    Way::Terrace(policies) => {
-                        policies.evictor(&budget, limit, !self.charges_pool(&budget))?
-                    }
-                    _ => None,
-                };
-                let aids = Aids {
-                    gauge: Some(budget.fault_counter()),
-                    readahead,
-                    evictor,
-                    lessons: way.lesson().map(|_| Lessons::default()),
-                };
-                let faults = FaultStream::open(budget.watched())?;
-                let dram = limit.unwrap_or_else(dram::total);
-                (Some(Steered::start(engine, faults, dram, aids)?), None)
-            }
-            None => (None, readahead),
-        };
+        let (steered, _knob) = self.steer(way, &budget, limit, observer)?;
         if let (Way::AllDram, Some(footprint)) = (way, self.footprint) {
             dram::warm(footprint);
         }
@@ -335,6 +332,7 @@ impl Session {
             .transpose()?;
         let pool = zswap::pool();
         let charge = self.charge(&budget, swapped, pool)?;
+        let waits = self.measure_waits(&budget)?;
         let running = Running {
             budget: &budget,
             limit: swapped,
@@ -343,9 +341,11 @@ impl Session {
             balancing: balancing.as_ref(),
             charge,
             steered,
-            counted: SwapCounters::read(),
+            waits,
+            start: Counts::at_start(self.tier.as_ref()),
             pool,
-            zram: self.tier.as_ref().and_then(Tier::state).unwrap_or_default(),
+            after: self.measures.after,
+            every: self.measures.every,
         };
         let nodes = self.nodes.as_ref();
         let fast = nodes.map(|nodes| nodes.fast);
@@ -366,10 +366,11 @@ impl Session {
         self.signals.aim(Target::program(program.pid()));
         // A signal between the start and here reached no process.
         self.signals.pass_on();
-        let (ended, seen) = running.watch(program, observer);
-        self.await_the_rest(&budget, observer);
+        let the_rest = |observer: Observer| self.await_the_rest(&budget, observer);
+        let (ended, seen) = running.watch(program, the_rest, observer);
         self.signals.aim(Target::Nobody);
         let mut outcome = running.outcome(ended?, seen);
+        self.tell_of_phase(&outcome, observer);
         outcome.written = writes.map(written::Watch::finish);
         outcome.nodes = migrator.map(Migrator::finish);
         if answers.is_some_and(|answers| answers.finish().sites == 0) {
@@ -378,14 +379,59 @@ impl Session {
                  without the same debug symbols (-g), or links its libraries statically",
             ));
         }
-        if let (Some(file), Some(lesson)) = (way.lesson(), outcome.lesson.take()) {
-            let foreseen = outcome
-                .prefetch
-                .is_some_and(|story| file.path().exists() && story.used >= outcome.major_faults);
-            let notice = file.leave(&lesson, foreseen)?;
-            observer(Event::Notice(&notice));
-        }
+        leave_lesson(way, &mut outcome, observer)?;
         Ok(outcome)
+    }
+
+    /// Starts to steer a program with this DRAM, if the way is one that steers. Otherwise returns the kernel's readahead,
+    /// which is held until the program has ended, if the way sets it.
+    fn steer(
+        &mut self,
+        way: &Way,
+        budget: &Budget,
+        limit: Option<Bytes>,
+        observer: Observer,
+    ) -> Result<(Option<Steered>, Option<PageCluster>)> {
+        let engine = self.engine(way, observer)?;
+        let readahead = match (way, &engine) {
+            (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way, observer)?,
+            _ => None,
+        };
+        let Some(engine) = engine else {
+            return Ok((None, readahead));
+        };
+        let evictor = match way {
+            Way::Terrace(policies) => {
+                policies.evictor(budget, limit, !self.charges_pool(budget))?
+            }
+            _ => None,
+        };
+        let aids = Aids {
+            gauge: Some(budget.fault_counter()),
+            readahead,
+            evictor,
+            lessons: way.lesson().map(|_| Lessons::default()),
+        };
+        let faults = FaultStream::open(budget.watched())?;
+        let dram = limit.unwrap_or_else(dram::total);
+        Ok((Some(Steered::start(engine, faults, dram, aids)?), None))
+    }
+
+    /// Starts to measure the waits of the program in this group, if that is asked for.
+    fn measure_waits(&self, budget: &Budget) -> Result<Option<Waits>> {
+        let group = || Whose::Group(budget.watched().to_owned());
+        let waits = self.measures.waits.then(|| Waits::measure(&group()));
+        waits.transpose()
+    }
+
+    /// Says so if the program ended before its figures were to begin to count.
+    fn tell_of_phase(&self, outcome: &Outcome, observer: Observer) {
+        if let (Some(after), None) = (self.measures.after, outcome.phase.from) {
+            observer(Event::Notice(&format!(
+                "the program ended before the {} s of --after, so the figures are of the whole run",
+                after.as_secs_f64()
+            )));
+        }
     }
 
     /// Starts to move pages between two nodes, or has the kernel do it, if the way is one of those.
@@ -549,15 +595,17 @@ impl Session {
         Turn::await_ours(self.journal.state(), &mut Waiting { stop: &stop, told })
     }
 
-    /// Waits for processes that outlive the program, because their memory is in the tier.
-    fn await_the_rest(&self, budget: &Budget, observer: Observer) {
+    /// Waits for processes that outlive the program, because their memory is in the tier; returns whether there were
+    /// any.
+    fn await_the_rest(&self, budget: &Budget, observer: Observer) -> bool {
         let group = budget.directories()[0].clone();
         let left = move || processes_in(&group);
         self.signals.aim(Target::Left(Arc::new(left)));
         self.signals.pass_on();
         let since = Instant::now();
-        let mut told = false;
+        let (mut told, mut is_outlived) = (false, false);
         while !budget.processes().is_empty() {
+            is_outlived = true;
             if !told && since.elapsed() > STRAGGLE {
                 told = true;
                 observer(Event::Notice(&format!(
@@ -568,7 +616,20 @@ impl Session {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+        is_outlived
     }
+}
+
+/// Writes what the next run may learn from this one, if that is asked for.
+fn leave_lesson(way: &Way, outcome: &mut Outcome, observer: Observer) -> Result<()> {
+    if let (Some(file), Some(lesson)) = (way.lesson(), outcome.lesson.take()) {
+        let foreseen = outcome
+            .prefetch
+            .is_some_and(|story| file.path().exists() && story.used >= outcome.major_faults);
+        let notice = file.leave(&lesson, foreseen)?;
+        observer(Event::Notice(&notice));
+    }
+    Ok(())
 }
 
 impl Drop for Session {

@@ -1,22 +1,26 @@
 //! A program that runs: sampled meanwhile, and measured when it has ended.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use terrace_base::{Bytes, Result};
+use terrace_base::{Bytes, Result, lock};
 
 use crate::balance::Balance;
-use crate::budget::Budget;
+use crate::budget::{Budget, Usage};
 use crate::counters::SwapCounters;
 use crate::footprint::Footprint;
 use crate::hierarchy::Version;
+use crate::interval::Intervals;
 use crate::mappings::Mappings;
 use crate::nodes::balancing::Balancing;
-use crate::outcome::{Event, Observer, Outcome, Status};
+use crate::outcome::{Event, Observer, Outcome, Phase, Status};
 use crate::pool::Pool;
 use crate::program::{Ended, Program};
+use crate::steer::Progress;
 use crate::steered::Steered;
 use crate::tier::{Tier, zram};
+use crate::waits::{self, Waits};
 use crate::zswap::{self, Charge, Served, Zswap};
 
 /// Pause between two samples of the program's memory: at first, and at most.
@@ -38,12 +42,39 @@ pub(crate) struct Running<'a> {
     pub charge: Option<Charge>,
     /// Its steering.
     pub steered: Option<Steered>,
-    /// The kernel's counters before its start.
-    pub counted: SwapCounters,
+    /// What measures the waits at its faults, if anything does.
+    pub waits: Option<Waits>,
+    /// The counts before its start.
+    pub start: Counts,
     /// The pool of zswap before its start.
     pub pool: Pool,
-    /// The state of zram before its start, if that is the tier.
-    pub zram: zram::State,
+    /// Time after which its figures begin to count, if not at its start.
+    pub after: Option<Duration>,
+    /// Time after which figures of the present interval are told, again and again.
+    pub every: Option<Duration>,
+}
+
+/// What has been counted when a phase begins: figures of the phase are what is added.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    elapsed: Duration,
+    faults: u64,
+    major_faults: u64,
+    seen_faults: u64,
+    swap: SwapCounters,
+    zram: zram::State,
+    progress: Progress,
+}
+
+impl Counts {
+    /// Reads the counts before a program starts, on this tier.
+    pub fn at_start(tier: Option<&Tier>) -> Self {
+        Self {
+            swap: SwapCounters::read(),
+            zram: tier.and_then(Tier::state).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
 }
 
 /// What was seen of a program while it ran: the peaks of its memory, and its mapped regions.
@@ -56,18 +87,34 @@ pub(crate) struct Seen {
     beyond: Bytes,
     compressed: Pool,
     mappings: Mappings,
+    /// The counts when the figures began to count, if not at the start.
+    phase: Option<Counts>,
+    intervals: Intervals,
 }
 
 impl Running<'_> {
-    /// Waits for the program while a second thread samples it.
-    pub fn watch(&self, program: Program, observer: Observer) -> (Result<Ended>, Seen) {
+    /// Waits for the program, and then for the processes that outlive it by `the_rest`, while a second thread samples
+    /// them. Returns how the program ended and how long its group ran.
+    pub fn watch(
+        &self,
+        program: Program,
+        the_rest: impl FnOnce(Observer) -> bool,
+        observer: Observer,
+    ) -> (Result<Ended>, Seen) {
         let done = AtomicBool::new(false);
-        let started = Instant::now();
+        let started = program.started();
+        let observer = Mutex::new(observer);
+        let mut tell = |event: Event| lock(&observer)(event);
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| {
-                let mut seen = Seen::default();
+                let mut seen = Seen {
+                    intervals: Intervals::of(self.every),
+                    ..Seen::default()
+                };
                 while !done.load(Ordering::Relaxed) {
-                    self.look(&mut seen, started.elapsed(), observer);
+                    self.look(&mut seen, started.elapsed(), &mut |event| {
+                        lock(&observer)(event)
+                    });
                     // A short program is sampled near its end, too.
                     let next = started.elapsed() / 16;
                     std::thread::park_timeout(next.clamp(SAMPLE_EVERY.0, SAMPLE_EVERY.1));
@@ -75,10 +122,41 @@ impl Running<'_> {
                 seen
             });
             let ended = program.wait();
+            let is_outlived = the_rest(&mut tell);
+            let ended = ended.map(|ended| self.with_the_rest(ended, is_outlived, started));
             done.store(true, Ordering::Relaxed);
             watcher.thread().unpark();
-            (ended, watcher.join().unwrap_or_default())
+            let mut seen = watcher.join().unwrap_or_default();
+            if let Ok(ended) = &ended {
+                self.end_intervals(&mut seen, ended.wall, &mut tell);
+            }
+            (ended, seen)
         })
+    }
+
+    /// Counts the processes that outlived the program: its times are those of the whole group, until it is empty.
+    fn with_the_rest(&self, ended: Ended, is_outlived: bool, started: Instant) -> Ended {
+        let wall = match is_outlived {
+            true => started.elapsed(),
+            false => ended.wall,
+        };
+        match self.budget.processor_time() {
+            Some((user, system)) => Ended {
+                wall,
+                user,
+                system,
+                ..ended
+            },
+            None => Ended { wall, ..ended },
+        }
+    }
+
+    /// Tells the figures of the last interval, which is shorter.
+    fn end_intervals(&self, seen: &mut Seen, elapsed: Duration, observer: &mut dyn FnMut(Event)) {
+        let status = self.status(elapsed, self.budget.usage());
+        if let Some(interval) = seen.intervals.end(&status, || self.recent_waits()) {
+            observer(Event::Interval(&interval));
+        }
     }
 
     /// Takes a sample, and reports it.
@@ -91,7 +169,7 @@ impl Running<'_> {
         seen.pool = seen.pool.larger(pool);
         seen.beyond = seen.beyond.max(self.beyond(pool.taken));
         if let Some(zram) = self.tier.and_then(Tier::state) {
-            seen.compressed = seen.compressed.larger(zram.since(self.zram).pool);
+            seen.compressed = seen.compressed.larger(zram.since(self.start.zram).pool);
         }
         if let Some(steered) = &self.steered {
             seen.mappings.look(elapsed, || steered.sample());
@@ -104,13 +182,45 @@ impl Running<'_> {
         for notice in notices.iter().flatten() {
             observer(Event::Notice(notice));
         }
-        observer(Event::Running(&Status {
+        if seen.phase.is_none() && self.after.is_some_and(|after| elapsed >= after) {
+            seen.phase = Some(self.begin_phase(elapsed, usage));
+        }
+        let status = self.status(elapsed, usage);
+        observer(Event::Running(&status));
+        if let Some(interval) = seen.intervals.look(&status, || self.recent_waits()) {
+            observer(Event::Interval(&interval));
+        }
+    }
+
+    fn status(&self, elapsed: Duration, usage: Usage) -> Status {
+        Status {
             elapsed,
             usage,
             limit: self.limit,
             progress: self.steered.as_ref().map(Steered::progress),
-            tier: SwapCounters::read().since(self.counted),
-        }));
+            tier: SwapCounters::read().since(self.start.swap),
+        }
+    }
+
+    fn recent_waits(&self) -> Option<waits::Figures> {
+        self.waits.as_ref().map(Waits::take_recent)
+    }
+
+    /// Reads the counts with which a phase begins.
+    fn begin_phase(&self, elapsed: Duration, usage: Usage) -> Counts {
+        if let Some(waits) = &self.waits {
+            waits.begin_phase();
+        }
+        let steered = self.steered.as_ref();
+        Counts {
+            elapsed,
+            faults: usage.faults,
+            major_faults: usage.major_faults,
+            seen_faults: steered.map_or(0, Steered::seen),
+            swap: SwapCounters::read(),
+            zram: self.tier.and_then(Tier::state).unwrap_or_default(),
+            progress: steered.map(Steered::progress).unwrap_or_default(),
+        }
     }
 
     /// Returns how much of a pool of zswap that takes `taken` is beyond the budget now.
@@ -127,14 +237,22 @@ impl Running<'_> {
         let usage = self.budget.usage();
         let kernel = self.budget.kernel_peak().unwrap_or_default();
         let footprint = seen.footprint.finish(usage.charges);
-        let tier = SwapCounters::read().since(self.counted);
+        let from = seen.phase.unwrap_or(self.start);
+        let tier = SwapCounters::read().since(from.swap);
+        let major_faults = usage.major_faults.saturating_sub(from.major_faults);
+        let faults = usage.faults.saturating_sub(from.faults);
         let mut outcome = Outcome {
             exit: ended.exit,
             wall: ended.wall,
             user: ended.user,
             system: ended.system,
-            major_faults: usage.major_faults,
-            minor_faults: usage.faults.saturating_sub(usage.major_faults),
+            has_all_cpu: self.budget.processor_time().is_some(),
+            phase: Phase {
+                from: seen.phase.map(|phase| phase.elapsed),
+                time: ended.wall.saturating_sub(from.elapsed),
+            },
+            major_faults,
+            minor_faults: faults.saturating_sub(major_faults),
             tier_read: Bytes::of_pages(tier.read),
             tier_unread: tier.unread,
             tier_written: Bytes::of_pages(tier.written),
@@ -147,20 +265,22 @@ impl Running<'_> {
             zswap: Served::of(tier, seen.pool, seen.beyond),
             compressed: self
                 .tier
-                .and_then(|tier| tier.compressed(self.zram, seen.compressed)),
+                .and_then(|tier| tier.compressed(from.zram, seen.compressed)),
             oom_kills: self.budget.oom_kills(),
+            waits: self.waits.map(Waits::finish),
             ..Outcome::default()
         };
         if let Some(steered) = self.steered {
-            let foreseen = steered.finish(seen.mappings);
-            let progress = foreseen.progress;
+            let foreseen = steered.finish(seen.mappings, usage.major_faults);
+            let progress = foreseen.progress.since(&from.progress);
+            let seen_faults = foreseen.faults.seen.saturating_sub(from.seen_faults);
             let balance = Balance::of(&progress.story, outcome.major_faults, tier);
             outcome.balance = Some(balance);
             outcome.prefetch = Some(progress.story);
             outcome.redundant = progress.redundant;
             outcome.rested = progress.rested;
             outcome.let_go = progress.let_go;
-            outcome.unseen_faults = progress.unseen_faults;
+            outcome.unseen_faults = outcome.major_faults.saturating_sub(seen_faults);
             outcome.constituents = foreseen.parts.constituents;
             outcome.processes = foreseen.parts.processes;
             outcome.lesson = foreseen.parts.lesson;

@@ -39,6 +39,19 @@ pub struct Progress {
     pub let_go: u64,
 }
 
+impl Progress {
+    /// Returns what was added since `earlier`, figures of the same steering.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            story: self.story - earlier.story,
+            redundant: self.redundant.saturating_sub(earlier.redundant),
+            rested: self.rested.saturating_sub(earlier.rested),
+            unseen_faults: self.unseen_faults.saturating_sub(earlier.unseen_faults),
+            let_go: self.let_go.saturating_sub(earlier.let_go),
+        }
+    }
+}
+
 /// Figures of steering by its parts, known at its end.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {

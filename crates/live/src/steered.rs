@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use terrace_base::{Bytes, Result, lock};
 use terrace_policy::prefetch::{self, Engine};
 
+use crate::clock;
 use crate::fault_sample::{FaultSample, SampledFault};
 use crate::faults::FaultStream;
 use crate::mappings::Mappings;
@@ -70,8 +71,13 @@ impl Steered {
         sample.kept().to_vec()
     }
 
-    /// Stops.
-    pub fn finish(self, mappings: Mappings) -> Foreseen {
+    /// Returns the number of faults that were seen so far.
+    pub fn seen(&self) -> u64 {
+        lock(&self.sample).seen()
+    }
+
+    /// Stops. The program had `major_faults` in all, by the kernel's count.
+    pub fn finish(self, mappings: Mappings, major_faults: u64) -> Foreseen {
         let (progress, parts) = self.steering.finish();
         let sample = lock(&self.sample);
         Foreseen {
@@ -80,6 +86,8 @@ impl Steered {
             faults: Faults {
                 sample: sample.kept().to_vec(),
                 seen: sample.seen(),
+                of: major_faults.max(sample.seen()),
+                watched: sample.watched(clock::now().as_nanos() as u64),
                 regions: mappings.finish(sample.kept()),
             },
         }

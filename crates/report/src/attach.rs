@@ -10,12 +10,14 @@ use terrace_live::run::Faults;
 use crate::constituent::Constituent;
 use crate::document::Document;
 use crate::html::{Page, life_story, over_time_and_address};
+use crate::lifetime::{self, Endurance, in_words};
 use crate::process::Process;
 use crate::rows::Rows;
 use crate::run::{count, share};
 use crate::schema::Prefetch;
 use crate::table::table;
 use crate::text::Text;
+use crate::waits::{self, Waits};
 
 /// Processes in the table: those with the most faults and fetches.
 const SHOWN: usize = 16;
@@ -39,7 +41,7 @@ pub struct AttachDocument {
     pub swapped_at_start_bytes: u64,
     /// Major faults by the kernel's count, as far as it was read before a process ended.
     pub major_faults: u64,
-    /// Major faults that steering saw; it does not watch while watching does not pay.
+    /// Major faults that steering saw; it does not watch while watching does not pay (`prefetch.watched_share`).
     pub faults_seen: u64,
     /// Life story of the predictions.
     pub prefetch: Prefetch,
@@ -47,6 +49,14 @@ pub struct AttachDocument {
     pub tier_read_bytes: u64,
     /// Bytes written to swap areas by the whole machine.
     pub tier_written_bytes: u64,
+    /// Waits at faults (`--latency`); missing if nothing measured them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    /// Lifetime of the device in years at the mean rate of writing over `wall_s`, the time that it was attached; null
+    /// without an endurance or without writes, and in older results. All writes of the machine to swap areas count; what
+    /// the device writes by itself (write amplification) is not in it.
+    #[serde(default)]
+    pub lifetime_years: Option<f64>,
     /// Sample of the major faults, for the page alone.
     #[serde(skip)]
     pub faults: Option<Faults>,
@@ -65,6 +75,9 @@ pub struct AttachSettings {
     pub prefetch: String,
     /// `vm.page-cluster` as found.
     pub page_cluster: String,
+    /// The device's endurance in bytes; null if it was not given, and in older results.
+    #[serde(default)]
+    pub endurance_bytes: Option<u64>,
     /// The kernel's release.
     pub kernel: String,
     /// The machine's DRAM in bytes.
@@ -75,7 +88,7 @@ pub struct AttachSettings {
 
 impl AttachDocument {
     /// Returns the document of results.
-    pub fn of(results: &Results) -> Self {
+    pub fn of(results: &Results, endurance: Option<Endurance>) -> Self {
         let foreseen = &results.foreseen;
         let parts = &foreseen.parts;
         let limit = results.limit.as_ref();
@@ -89,6 +102,7 @@ impl AttachDocument {
                 tier: results.tier.clone(),
                 prefetch: results.prefetch.clone(),
                 page_cluster: results.page_cluster.clone(),
+                endurance_bytes: endurance.map(|endurance| endurance.bytes().0),
                 kernel: kernel_release(),
                 machine_memory_bytes: machine.0,
                 terrace: env!("CARGO_PKG_VERSION").to_owned(),
@@ -101,16 +115,20 @@ impl AttachDocument {
             faults_seen: foreseen.faults.seen,
             prefetch: Prefetch {
                 story: foreseen.progress.story,
-                unseen_faults: Some(foreseen.progress.unseen_faults),
+                unseen_faults: Some(results.major_faults.saturating_sub(foreseen.faults.seen)),
                 redundant: Some(foreseen.progress.redundant),
                 rested_s: Some(foreseen.progress.rested.as_secs_f64()),
                 kernel_readahead: Some(results.swap.readahead),
+                watched_share: Some(foreseen.faults.watched.share()),
                 unaccounted_share: None,
                 constituents: parts.constituents.iter().map(Constituent::from).collect(),
                 processes: parts.processes.iter().map(Process::from).collect(),
             },
             tier_read_bytes: Bytes::of_pages(results.swap.read).0,
             tier_written_bytes: Bytes::of_pages(results.swap.written).0,
+            waits: results.waits.as_ref().map(Waits::from),
+            lifetime_years: endurance
+                .and_then(|it| it.years(Bytes::of_pages(results.swap.written), results.wall)),
             faults: Some(foreseen.faults.clone()),
         }
     }
@@ -135,6 +153,12 @@ impl Document for AttachDocument {
         let page = Page::new(format!("terrace attach: {}", self.target))
             .plot(life_story([story].into_iter()))
             .settings("", &self.settings);
+        let waits = self
+            .waits
+            .as_ref()
+            .map(|waits| (self.settings.prefetch.clone(), waits));
+        let plots = waits.map_or(Vec::new(), |waits| waits::plots(&[waits]));
+        let page = plots.into_iter().fold(page, Page::plot);
         let faults = self.faults.as_ref();
         match faults.filter(|faults| !faults.sample.is_empty()) {
             Some(faults) => page.plot(over_time_and_address(
@@ -153,7 +177,7 @@ pub fn text(document: &AttachDocument) -> Text {
         ("time attached", format!("{:.2} s", document.wall_s)),
         ("processes", count(document.processes_listed)),
         ("major faults", count(document.major_faults)),
-        ("- seen by steering", count(document.faults_seen)),
+        ("- seen by steering", seen(document)),
         ("prefetches issued", count(story.issued)),
         ("- used in time", share(story.used, story.issued)),
         ("- late", share(story.late, story.issued)),
@@ -165,14 +189,43 @@ pub fn text(document: &AttachDocument) -> Text {
             Bytes(document.tier_written_bytes).to_string(),
         ),
     ];
+    let lifetime = document.settings.endurance_bytes.map(|_| {
+        let lifetime = document.lifetime_years.map_or("no writes".into(), in_words);
+        ("device lifetime at this rate", lifetime)
+    });
+    let waits = document.waits.as_ref().map(Waits::rows);
+    let has_waits = waits.is_some();
+    let rows = rows
+        .into_iter()
+        .chain(lifetime)
+        .chain(waits.into_iter().flatten());
     let mut all = table(&["terrace attach", ""]);
     all.add_rows(rows.map(|(name, value)| [name.to_owned(), value]));
-    let text = Text::default().table(all);
+    let basis = lifetime::basis(None, "over the time attached");
+    let text = Text::default()
+        .table(all)
+        .prose(if document.settings.endurance_bytes.is_some() {
+            &basis
+        } else {
+            ""
+        })
+        .prose(if has_waits { waits::EXPLAINED } else { "" });
     let text = match document.prefetch.processes.as_slice() {
         [] => text,
         processes => by_process(text.prose("\n"), processes),
     };
     text.prose(settings(document))
+}
+
+/// Returns how many faults steering saw, and for which share of the time it watched.
+fn seen(document: &AttachDocument) -> String {
+    let seen = count(document.faults_seen);
+    match document.prefetch.watched_share {
+        Some(share) if share < 0.995 => {
+            format!("{seen}; it watched {:.0} % of the time", share * 100.0)
+        }
+        _ => seen,
+    }
 }
 
 fn by_process(text: Text, processes: &[Process]) -> Text {
@@ -266,11 +319,12 @@ mod tests {
                     processes: (1..=processes).map(process).collect(),
                 },
                 faults: Faults {
-                    sample: Vec::new(),
                     seen: 3,
-                    regions: Vec::new(),
+                    of: 5,
+                    ..Faults::default()
                 },
             },
+            waits: None,
             swap: SwapCounters::default(),
             end: End::Signal,
             left_behind: None,
@@ -279,7 +333,7 @@ mod tests {
 
     #[test]
     fn tables_have_all_together_and_the_first_processes() {
-        let told = |processes| text(&AttachDocument::of(&results(processes))).to_string();
+        let told = |processes| text(&AttachDocument::of(&results(processes), None)).to_string();
         let two = told(2);
         assert!(
             two.contains("| walk | x |   2 |           3 |      40 | 75 % |  0 % |"),
@@ -302,7 +356,7 @@ mod tests {
 
     #[test]
     fn documents_are_read_as_they_were_written() {
-        let document = AttachDocument::of(&results(1));
+        let document = AttachDocument::of(&results(1), Endurance::parse("600TBW").ok());
         let json = document.to_json();
         let read: AttachDocument = serde_json::from_str(&json).unwrap();
         assert_eq!(

@@ -2,48 +2,28 @@
 
 use std::time::Duration;
 
-use terrace_base::{Bytes, Error, Result};
+pub use terrace_device::lifetime::Endurance;
 
-const SECONDS_A_YEAR: f64 = 365.25 * 86400.0;
+/// Says what a lifetime is reckoned from: the phase that its rate of writing is of, from `from` on if not of the whole
+/// time, and what is not in it. `whole` names the whole time.
+pub fn basis(from: Option<Duration>, whole: &str) -> String {
+    let phase = match from {
+        Some(from) => format!("from {} s after its start on", from.as_secs_f64().round()),
+        None => whole.to_owned(),
+    };
+    format!(
+        "Lifetime: if writing went on at the mean rate {phase}, of all that the machine wrote to the tier. What the \
+         drive writes\nby itself (write amplification) is not in it.\n"
+    )
+}
 
-/// Endurance: total number of bytes that may be written to a device, as its manufacturer states it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Endurance(Bytes);
-
-impl Endurance {
-    /// Reads `600TBW` or `1.2PBW`: terabytes or petabytes written, in decimal units as
-    /// manufacturers use.
-    ///
-    /// # Errors
-    /// A usage error where the text has another form.
-    pub fn parse(text: &str) -> Result<Self> {
-        let upper = text.trim().to_ascii_uppercase();
-        let number = upper.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let unit = match &upper[number.len()..] {
-            "GBW" | "GB" => 1e9,
-            "TBW" | "TB" => 1e12,
-            "PBW" | "PB" => 1e15,
-            _ => 0.0,
-        };
-        let bytes = number.trim().parse().unwrap_or(0.0) * unit;
-        match (1.0..1e19).contains(&bytes) {
-            true => Ok(Self(Bytes(bytes as u64))),
-            false => Err(Error::usage(format!(
-                "`{text}` is no endurance; write it as on the data sheet: 600TBW, 1.2PBW"
-            ))),
-        }
-    }
-
-    /// Returns the number of bytes.
-    pub fn bytes(self) -> Bytes {
-        self.0
-    }
-
-    /// Returns the years until the endurance is used up if `written` bytes are written in each
-    /// period `wall`; `None` if nothing is written.
-    pub fn years(self, written: Bytes, wall: Duration) -> Option<f64> {
-        let rate = written.0 as f64 / wall.as_secs_f64();
-        (rate > 0.0).then(|| self.0.0 as f64 / rate / SECONDS_A_YEAR)
+/// Returns an endurance as data sheets write it: `600 TB`.
+pub fn shown(endurance: Endurance) -> String {
+    let bytes = endurance.bytes().0 as f64;
+    match bytes {
+        b if b >= 1e15 => format!("{} PB", b / 1e15),
+        b if b >= 1e12 => format!("{} TB", b / 1e12),
+        b => format!("{} GB", b / 1e9),
     }
 }
 
@@ -64,23 +44,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_on_the_data_sheet() {
-        let of = |text| Endurance::parse(text).map(|e| e.bytes().0);
-        assert_eq!(of("600TBW"), Ok(600_000_000_000_000));
-        assert_eq!(of("1.2 pbw"), Ok(1_200_000_000_000_000));
-        for text in ["", "600", "-1TBW", "0TBW", "xTBW", "1e30TBW", "NaNTBW"] {
-            assert!(Endurance::parse(text).is_err(), "{text}");
+    fn an_endurance_is_shown_as_it_was_written() {
+        for (text, shown) in [
+            ("600TBW", "600 TB"),
+            ("1.2PBW", "1.2 PB"),
+            ("150GB", "150 GB"),
+        ] {
+            assert_eq!(super::shown(Endurance::parse(text).unwrap()), shown);
         }
     }
 
     #[test]
-    fn one_terabyte_a_day_of_600_lasts_600_days() {
-        let endurance = Endurance::parse("600TBW").unwrap();
-        let day = Duration::from_secs(86400);
-        let years = endurance.years(Bytes(1_000_000_000_000), day).unwrap();
-        assert!((years * 365.25 - 600.0).abs() < 1e-6);
-        assert_eq!(in_words(years), "20 months");
-        assert_eq!(endurance.years(Bytes(0), day), None);
+    fn a_lifetime_says_which_phase_it_is_of() {
+        let whole = basis(None, "over the time attached");
+        assert!(
+            whole.contains("at the mean rate over the time attached"),
+            "{whole}"
+        );
+        let from = basis(Some(Duration::from_millis(30_020)), "");
+        assert!(
+            from.contains("at the mean rate from 30 s after its start on"),
+            "{from}"
+        );
+        assert!(from.contains("write amplification) is not in it"), "{from}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The tables at the end of `terrace run`.
 
 mod comparison;
+pub(crate) mod reference;
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,12 +15,14 @@ use terrace_live::run::Outcome;
 use terrace_live::zswap::Served;
 use terrace_policy::prefetch::LifeStory;
 
-use crate::lifetime::{Endurance, in_words};
+use crate::lifetime::{self, Endurance, in_words};
 use crate::schema::{Writes, names, typical};
 use crate::table::table;
 use crate::text::Text;
+use crate::waits::{self, Waits};
 
 pub use comparison::comparison;
+pub(crate) use reference::Reference;
 
 /// Returns the table of a program that was run one way.
 pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
@@ -38,6 +41,10 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     let compressed = outcome.compressed;
     let nodes = outcome.nodes.as_ref();
     let writes = Writes::of(outcome);
+    let waits = outcome
+        .waits
+        .as_ref()
+        .map(|waits| Waits::from(waits).rows());
     let of_looked_at = |part: fn(&Writes) -> u64| {
         let writes = writes.as_ref()?;
         Some(share(part(writes), writes.looked_at))
@@ -47,7 +54,9 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     let rows = [
         ("wall time", Some(seconds(runs))),
         ("user + system", Some(format!("{user:.2} + {system:.2} s"))),
+        ("- counted", counted(outcome)),
         ("major faults", Some(count(outcome.major_faults))),
+        ("- not seen by steering", unseen(outcome)),
         ("minor faults", Some(count(outcome.minor_faults))),
         ("prefetches issued", issued),
         ("- used in time", of_issued(|story| story.used)),
@@ -123,10 +132,59 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     for (name, value) in rows {
         table.add_rows(value.map(|value| [name.to_owned(), value]));
     }
+    table.add_rows(
+        waits
+            .iter()
+            .flatten()
+            .map(|(name, value)| [(*name).to_owned(), value.clone()]),
+    );
+    let explained = waits.map_or("", |_| waits::EXPLAINED);
     Text::default()
         .table(table)
         .prose(settings(results))
+        .prose(phase(results, endurance))
+        .prose(explained)
         .prose(imbalances(results))
+}
+
+/// Returns whose processor time is counted, if not that of all processes.
+fn counted(outcome: &Outcome) -> Option<String> {
+    (!outcome.has_all_cpu).then(|| "the program and children it waited for".to_owned())
+}
+
+/// Returns how many major faults steering did not see, and for which share of the time it watched; `None` if it saw all.
+fn unseen(outcome: &Outcome) -> Option<String> {
+    let faults = outcome
+        .faults
+        .as_ref()
+        .filter(|_| outcome.unseen_faults > 0)?;
+    let watched = faults.watched.share() * 100.0;
+    let unseen = outcome.unseen_faults;
+    Some(format!(
+        "{} ({}); it watched {watched:.0} % of the time",
+        count(unseen),
+        share(unseen, outcome.major_faults)
+    ))
+}
+
+/// Says which part of the run the counts are of, and what a lifetime is reckoned from.
+pub(crate) fn phase(results: &Results, endurance: Option<Endurance>) -> String {
+    let outcomes = results.runs.iter().flat_map(|runs| &runs.outcomes);
+    let from = outcomes.filter_map(|outcome| outcome.phase.from).min();
+    let counts = from.map_or(String::new(), |from| {
+        format!(
+            "Faults, prefetches, the tier's traffic and waits are counted from {} s after the start on; times, peaks and \
+             footprint\nare of the whole run.\n",
+            from.as_secs_f64().round()
+        )
+    });
+    let lifetime = endurance.map_or(String::new(), |_| {
+        lifetime::basis(
+            from,
+            "of the whole run, its start with what it loads included (--after leaves that out)",
+        )
+    });
+    counts + &lifetime
 }
 
 /// Returns how many pages were not moved, for which errors; `None` if all were.
@@ -205,7 +263,7 @@ fn lifetime(outcome: &Outcome, endurance: Option<Endurance>) -> Option<String> {
     let endurance = endurance?;
     Some(
         endurance
-            .years(outcome.device_written(), outcome.wall)
+            .years(outcome.device_written(), outcome.phase.time)
             .map_or("no writes".into(), in_words),
     )
 }
@@ -215,10 +273,10 @@ fn settings(results: &Results) -> String {
     let mut line = format!("DRAM {}", effective.dram);
     if let Some(footprint) = effective.footprint {
         let share = effective.dram.0 as f64 / footprint.0 as f64 * 100.0;
-        let origin = if effective.footprint_measured {
-            "measured"
-        } else {
-            "given"
+        let origin = match effective.measured_after {
+            Some(time) => format!("its peak in the first {} s", time.as_secs_f64()),
+            None if effective.footprint_measured => "measured".to_owned(),
+            None => "given".to_owned(),
         };
         let _ = write!(line, ", {share:.0} % of {footprint} ({origin})");
     }
@@ -274,7 +332,32 @@ fn imbalance(balance: &Balance, unseen_faults: u64) -> String {
     )
 }
 
-/// Returns remarks that do not fit into the table: programs that failed or were killed.
+/// Returns why a way failed, as the end of a sentence; `None` if it did not.
+pub(crate) fn failure(runs: &Runs) -> Option<String> {
+    let first = runs.failure()?;
+    let failed = runs.outcomes.iter().filter(|it| it.has_failed()).count();
+    let among = match runs.outcomes.len() {
+        1 => String::new(),
+        all => format!("in {failed} of {all} runs "),
+    };
+    let killed = match first.oom_kills {
+        0 => String::new(),
+        1 => "the kernel killed a process of it for want of memory".to_owned(),
+        kills => format!("the kernel killed {kills} of its processes for want of memory"),
+    };
+    let ended = match first.exit.success() {
+        true => String::new(),
+        false => format!("the program {}", first.exit),
+    };
+    let joint = if killed.is_empty() || ended.is_empty() {
+        ""
+    } else {
+        ", and "
+    };
+    Some(format!("{among}{ended}{joint}{killed}"))
+}
+
+/// Returns remarks that do not fit into the table: programs that were killed, and what could not be undone.
 pub fn remarks(results: &Results) -> Vec<String> {
     let mut remarks = Vec::new();
     for runs in &results.runs {
@@ -296,8 +379,6 @@ pub fn remarks(results: &Results) -> Vec<String> {
                      plus the tier ({}); raise --dram, or name a larger tier or --footprint",
                     results.effective.dram, results.effective.tier
                 ));
-            } else if results.runs.len() > 1 && !outcome.exit.success() {
-                remarks.push(format!("{program} {}", outcome.exit));
             }
         }
     }

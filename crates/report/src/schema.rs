@@ -17,6 +17,8 @@ use crate::html::{Axis, Page, Plot, Unit, life_story, over_time_and_address};
 use crate::lifetime::Endurance;
 use crate::process::Process;
 use crate::rows::Rows;
+use crate::run::{Reference, failure, reference};
+use crate::waits::{self, Waits};
 
 /// The JSON of `terrace run --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,8 +42,12 @@ pub struct RunSettings {
     pub dram_bytes: u64,
     /// The program's footprint in bytes, or null if it was neither given nor measured.
     pub footprint_bytes: Option<u64>,
-    /// Whether the footprint was measured by a run without a limit.
+    /// Whether the footprint was measured: by a run without a limit, or in this one (`measured_after_s`).
     pub footprint_measured: bool,
+    /// Time from the start in seconds for which the program ran without a limit, which measured its footprint
+    /// (`--measure`); missing if it had its limit from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_after_s: Option<f64>,
     /// Tier, described for people.
     pub tier: String,
     /// zswap in front of the tier, as `--zswap` would name it; missing in older results.
@@ -74,7 +80,7 @@ pub struct RunSettings {
 /// The usual eviction policy, which names of ways leave out.
 const EVICTION: &str = "hold";
 
-/// All runs of one way. A single number is the median over the repetitions.
+/// All runs of one way. A single number is the median over the repetitions, unless the way `failed`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Way {
     /// `all-dram`, `kernel`, `kernel-cpf`, `kernel-tiering` or `terrace`.
@@ -88,12 +94,40 @@ pub struct Way {
     /// The migration policy of the way `terrace` with its settings, where the tier is a memory node; missing otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration: Option<String>,
-    /// Wall time from start to end in seconds, one number for each repetition.
+    /// Why the way failed: the program ended with another code than 0 or by a signal, or the kernel killed a process of
+    /// it, in any repetition. Such a way has no median and no ratio; single numbers are of the first repetition that
+    /// failed. Missing if it did not fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// Wall time from the start to the end of the last process of the group in seconds, one number for each repetition.
     pub wall_s: Vec<f64>,
-    /// CPU time in user mode in seconds, of the program and the children it waited for.
+    /// Median of `wall_s`; missing if the way failed, and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_median_s: Option<f64>,
+    /// How many times the median wall time of `all-dram`; missing if either way failed or did not run, and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vs_all_dram: Option<f64>,
+    /// Speed-up against the better of `kernel` and `kernel-cpf`, by the median wall times; missing if the way failed or none
+    /// of those ran well, and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vs_kernel: Option<f64>,
+    /// CPU time in user mode in seconds, of all processes of the group if `cpu_of_group`; otherwise, and in older results,
+    /// of the program and the children it waited for.
     pub user_s: f64,
     /// CPU time in the kernel in seconds, of the same processes.
     pub system_s: f64,
+    /// Whether the CPU times are those of the whole group: not where it has no `cpu.stat` (version 1 without a hierarchy of
+    /// version 2 beside it). Missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_of_group: Option<bool>,
+    /// Time from the start of the program in seconds from which on faults, prefetches, traffic of the tier, waits and the
+    /// lifetime are counted (`--after`), of the run with the median wall time; missing if they are of the whole run, and in
+    /// older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_from_s: Option<f64>,
+    /// Length in seconds of the part of the run that those are of, to its end; missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_s: Option<f64>,
     /// Major faults of the whole cgroup: faults that waited for a read.
     pub major_faults: u64,
     /// Minor faults of the whole cgroup: all other faults.
@@ -135,8 +169,11 @@ pub struct Way {
     /// What moved between two memory nodes, of the run with the median wall time; missing where nothing moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
-    /// Lifetime of the device at this rate of writing in years, of two levels the lower one's; null without
-    /// an endurance or without writes.
+    /// Waits at faults (`--latency`), of the run with the median wall time; missing if nothing measured them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    /// Lifetime of the device in years at the mean rate of writing over `counted_s`, of two levels the lower one's; null
+    /// without an endurance or without writes. What the device writes by itself (write amplification) is not in it.
     pub lifetime_years: Option<f64>,
     /// Processes killed for exceeding budget plus tier, over all repetitions.
     pub oom_kills: u64,
@@ -155,8 +192,8 @@ pub struct Prefetch {
     /// The counts.
     #[serde(flatten)]
     pub story: LifeStory,
-    /// Major faults that the predictor did not see, because they came too fast; null in older
-    /// results.
+    /// Major faults that steering did not see: those that came while it did not watch, because watching did not pay, or
+    /// too fast. Null in older results, some of which have the latter alone.
     pub unseen_faults: Option<u64>,
     /// Used and late pages that the kernel's readahead would have brought as well, as far as their places
     /// in the tier are known: their fetches spared the program no fault. Missing in older results.
@@ -169,17 +206,20 @@ pub struct Prefetch {
     /// Pages that the kernel read ahead by itself, on the whole machine; missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_readahead: Option<u64>,
+    /// Share of the time since the start for which steering watched the faults; missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched_share: Option<f64>,
     /// Share of the pages that came from the tier, on the whole machine, for which nothing accounts:
     /// neither `issued` less `reissued`, nor `major_faults`, nor `kernel_readahead`. Negative if these are
     /// more than came, as where the kernel had read ahead pages that were fetched. Beyond 0.02 the tier's
     /// figures are not the program's alone. Missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unaccounted_share: Option<f64>,
-    /// Life story of each constituent of a combination; a page counts for each that named it. Missing
+    /// Life story of each constituent of a combination over the whole run; a page counts for each that named it. Missing
     /// for other predictors, and in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constituents: Vec<Constituent>,
-    /// Figures by process, those with the most faults and fetches first; missing in older results.
+    /// Figures by process over the whole run, those with the most faults and fetches first; missing in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
 }
@@ -370,11 +410,14 @@ impl RunDocument {
     pub fn of(results: &Results, endurance: Option<Endurance>) -> Self {
         let measured = results.runs.iter();
         let measured = measured.filter(|runs| !runs.outcomes.is_empty());
+        let reference = Reference::among(&results.runs);
         Self {
             schema: "terrace.run/1".to_owned(),
             command: words(&results.command),
             settings: RunSettings::of(&results.effective, endurance),
-            runs: measured.map(|runs| Way::of(runs, endurance)).collect(),
+            runs: measured
+                .map(|runs| Way::of(runs, &reference, endurance))
+                .collect(),
             interrupted: results.interrupted,
         }
     }
@@ -386,15 +429,20 @@ impl Document for RunDocument {
     }
 
     fn page(&self) -> Page {
-        let ways = || Axis::names("", self.runs.iter().map(Way::name));
-        let stories = self.runs.iter().filter_map(|way| {
+        let is_alone = self.runs.len() == 1;
+        let compared = || {
+            let ways = self.runs.iter();
+            ways.filter(move |way| is_alone || way.failed.is_none())
+        };
+        let ways = || Axis::names("", compared().map(Way::name));
+        let stories = compared().filter_map(|way| {
             let prefetch = way.prefetch.as_ref()?;
             Some((way.name(), prefetch.story))
         });
-        let faults = self.runs.iter().map(|way| way.major_faults as f64);
+        let faults = compared().map(|way| way.major_faults as f64);
         let wall = Plot::bars("Wall time", ways(), Axis::new("seconds", Unit::Seconds))
             .note("The median of the runs; whiskers reach from the fastest to the slowest.")
-            .spread("wall time", self.runs.iter().map(Way::wall));
+            .spread("wall time", compared().map(Way::wall));
         let faulted = Plot::bars("Major faults", ways(), Axis::new("faults", Unit::Count))
             .note("Faults that waited for a read of the tier.")
             .values("major faults", faults);
@@ -403,6 +451,16 @@ impl Document for RunDocument {
             .plot(faulted)
             .plot(life_story(stories))
             .settings("", &self.settings);
+        let measured = compared().filter_map(|way| Some((way.name(), way.waits.as_ref()?)));
+        let measured: Vec<_> = measured.collect();
+        let page = waits::plots(&measured).into_iter().fold(page, Page::plot);
+        let page = self.runs.iter().fold(page, |page, way| match &way.failed {
+            Some(why) if !is_alone => page.remark(&format!(
+                "{} failed, so it is in no plot of the ways: {why}.",
+                way.name()
+            )),
+            _ => page,
+        });
         self.faults(page)
     }
 }
@@ -442,6 +500,7 @@ impl RunSettings {
             dram_bytes: effective.dram.0,
             footprint_bytes: effective.footprint.map(|f| f.0),
             footprint_measured: effective.footprint_measured,
+            measured_after_s: effective.measured_after.map(|time| time.as_secs_f64()),
             tier: effective.tier.clone(),
             zswap: Some(effective.zswap.clone()),
             prefetch: names(&effective.prefetch),
@@ -483,10 +542,14 @@ impl Way {
         (median(self.wall_s.iter().copied()), least, most)
     }
 
-    fn of(runs: &Runs, endurance: Option<Endurance>) -> Self {
-        let middle = |figure: fn(&Outcome) -> u64| median_count(&runs.outcomes, figure);
+    fn of(runs: &Runs, reference: &Reference, endurance: Option<Endurance>) -> Self {
         let outcomes = &runs.outcomes;
         let typical = typical(runs);
+        let counted = match runs.failure() {
+            Some(failed) => std::slice::from_ref(failed),
+            None => outcomes.as_slice(),
+        };
+        let middle = |figure: fn(&Outcome) -> u64| median_count(counted, figure);
         let policies = match &runs.way {
             terrace_live::run::Way::Terrace(policies) => Some(policies),
             _ => None,
@@ -500,8 +563,15 @@ impl Way {
                 _ => None,
             },
             wall_s: outcomes.iter().map(|o| o.wall.as_secs_f64()).collect(),
-            user_s: median(outcomes.iter().map(|o| o.user.as_secs_f64())),
-            system_s: median(outcomes.iter().map(|o| o.system.as_secs_f64())),
+            failed: failure(runs),
+            wall_median_s: reference::median(runs),
+            vs_all_dram: reference.vs_all_dram(runs),
+            vs_kernel: reference.vs_kernel(runs),
+            user_s: median(counted.iter().map(|o| o.user.as_secs_f64())),
+            system_s: median(counted.iter().map(|o| o.system.as_secs_f64())),
+            cpu_of_group: Some(outcomes.iter().all(|o| o.has_all_cpu)),
+            counted_from_s: typical.phase.from.map(|from| from.as_secs_f64()),
+            counted_s: Some(typical.phase.time.as_secs_f64()),
             major_faults: middle(|o| o.major_faults),
             minor_faults: middle(|o| o.minor_faults),
             prefetch: prefetch(typical),
@@ -516,7 +586,9 @@ impl Way {
             zram: typical.compressed.map(Zram::from),
             writes: Writes::of(typical),
             nodes: typical.nodes.as_ref().map(Nodes::from),
-            lifetime_years: endurance.and_then(|e| e.years(typical.device_written(), typical.wall)),
+            waits: typical.waits.as_ref().map(Waits::from),
+            lifetime_years: endurance
+                .and_then(|e| e.years(typical.device_written(), typical.phase.time)),
             oom_kills: outcomes.iter().map(|o| o.oom_kills).sum(),
             exit: end(outcomes),
             faults: typical.faults.clone(),
@@ -533,8 +605,12 @@ pub(crate) fn names(predictors: &[String]) -> String {
 }
 
 /// The run whose wall time is the median (of an even number, the lower of the middle two):
-/// where figures have to belong together, as in a life story, they are of this run.
+/// where figures have to belong together, as in a life story, they are of this run. Of a way that failed it is
+/// the first run that did.
 pub(crate) fn typical(runs: &Runs) -> &Outcome {
+    if let Some(failed) = runs.failure() {
+        return failed;
+    }
     let mut order: Vec<&Outcome> = runs.outcomes.iter().collect();
     order.sort_by_key(|o| o.wall);
     order[(order.len() - 1) / 2]
@@ -548,6 +624,7 @@ fn prefetch(outcome: &Outcome) -> Option<Prefetch> {
         redundant: Some(outcome.redundant),
         rested_s: Some(outcome.rested.as_secs_f64()),
         kernel_readahead: outcome.balance.map(|balance| balance.read_ahead),
+        watched_share: outcome.faults.as_ref().map(|faults| faults.watched.share()),
         unaccounted_share: outcome.balance.map(|balance| balance.unaccounted_share()),
         constituents: outcome.constituents.iter().map(Constituent::from).collect(),
         processes: outcome.processes.iter().map(Process::from).collect(),

@@ -13,6 +13,7 @@ use terrace_sim::pages::options::settings;
 use terrace_sim::pages::{Dram, Outcome, Simulated, Times, results};
 
 use crate::html::ends;
+use crate::lifetime;
 use crate::rows::Rows;
 use crate::schemes;
 use crate::table::table;
@@ -99,7 +100,38 @@ pub fn text<'a>(simulated: impl IntoIterator<Item = &'a Simulated>) -> Text {
     if simulated.iter().any(|one| !one.outcome.schemes.is_empty()) {
         text = text.prose(schemes::LEGEND);
     }
-    text.prose(notes(simulated))
+    text.prose(lifetime_basis(simulated))
+        .prose(notes(simulated))
+}
+
+/// Says what the lifetimes are reckoned from; nothing if none is known.
+fn lifetime_basis(simulated: &[&Simulated]) -> String {
+    let mut known = simulated
+        .iter()
+        .filter(|one| one.outcome.lifetime.levelled.is_some());
+    let Some(first) = known.next() else {
+        return String::new();
+    };
+    let time = match known.all(|one| one.outcome.time() == first.outcome.time()) {
+        true => format!("of {} of virtual time", first.outcome.time()),
+        false => "of the virtual time of each".to_owned(),
+    };
+    let phase = match first.outcome.warmup {
+        Some(accesses @ 1..) => format!("behind a warm-up of {accesses} accesses"),
+        _ => "from the first access on, what programs load included (--warmup leaves that out)"
+            .to_owned(),
+    };
+    let per = match first.machine.tier.rated {
+        Some(rated) => format!("until {} are written", lifetime::shown(rated)),
+        None => {
+            "until its cells wear out, all written evenly; --endurance takes the figure of a drive"
+                .to_owned()
+        }
+    };
+    format!(
+        "\nLifetime: if writing went on at the mean rate {time}, {phase}; {per}. What a drive writes by itself \
+         (write amplification) is not in it.\n"
+    )
 }
 
 /// Returns the warnings; of several that differ only in figures, the first.

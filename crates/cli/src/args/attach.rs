@@ -8,9 +8,10 @@ use terrace_base::count::whole;
 use terrace_live::attach::Request;
 use terrace_live::target::Target;
 use terrace_policy::prefetch::Spec;
+use terrace_report::lifetime::Endurance;
 
-use super::Results;
 use super::run::live_predictor;
+use super::{Meanwhile, Results};
 
 /// Fetch ahead for a program that runs already
 ///
@@ -25,6 +26,7 @@ use super::run::live_predictor;
 Examples:
   terrace attach 1234
   terrace attach --unit postgresql --for 10m --json cost.json
+  terrace attach --unit redis --for 1m --endurance 600TBW --latency --interval 10s
   terrace attach --container 4969a18d --prefetch stream
   terrace attach --cgroup /sys/fs/cgroup/system.slice/job.service
 
@@ -45,6 +47,16 @@ pub struct Attach {
     /// End after this time: 30s, 10m, 2h
     #[arg(long = "for", value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     time: Option<Duration>,
+
+    /// Endurance of the device, as 600TBW
+    ///
+    /// The table then shows the lifetime of the device if the machine goes on writing to its swap areas at the mean rate
+    /// of the time attached. What the device writes by itself (write amplification) is not in it.
+    #[arg(long, value_name = "TBW", value_parser = Endurance::parse, allow_hyphen_values = true)]
+    pub endurance: Option<Endurance>,
+
+    #[command(flatten)]
+    pub meanwhile: Meanwhile,
 
     #[command(flatten)]
     pub results: Results,
@@ -88,6 +100,8 @@ impl Attach {
             target: target.expect("the parser requires one"),
             prefetch: self.prefetch.clone(),
             time: self.time,
+            waits: self.meanwhile.latency,
+            every: self.meanwhile.interval,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod heap;
 pub mod llc;
 pub mod machines;
 mod manual;
+mod meanwhile;
 pub mod mix;
 mod mount;
 pub mod place;
@@ -40,6 +41,7 @@ pub use extend::Extend;
 pub use guard::Guard;
 pub use heap::Heap;
 pub use manual::Manual;
+pub use meanwhile::Meanwhile;
 pub use mount::Mount;
 pub use place::Place;
 pub use record::{Filter, Record};
@@ -98,4 +100,9 @@ pub enum Command {
     Guard(Guard),
     #[command(hide = true)]
     Manual(Manual),
+}
+
+/// Parses an amount of a program's memory that may not be a share.
+fn memory(text: &str) -> terrace_base::Result<terrace_base::Bytes> {
+    terrace_base::Bytes::parse_memory(text, false)
 }

@@ -79,7 +79,7 @@ pub struct Mount {
     mode: Fill,
 
     /// DRAM of --mode exact
-    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, required_if_eq("mode", "exact"))]
+    #[arg(long, value_name = "SIZE", value_parser = super::memory, required_if_eq("mode", "exact"))]
     dram: Option<Bytes>,
 
     /// Which pages stay in that DRAM

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use terrace_base::Bytes;
@@ -12,7 +13,7 @@ use terrace_policy::migration;
 use terrace_policy::prefetch::{Entry, REGISTRY, Spec};
 use terrace_report::lifetime::Endurance;
 
-use super::{AsUser, Results, Tier};
+use super::{AsUser, Meanwhile, Results, Tier};
 use terrace_base::count::whole;
 
 /// Run a program with a DRAM budget, and a slower tier for the rest
@@ -26,6 +27,8 @@ Examples:
   terrace run --dram 4G -- ./program --its --options
   terrace run --dram 25% --compare --repeat 3 -- python3 job.py
   terrace run --dram 2G --tier /mnt/nvme --json cost.json -- ./program
+  terrace run --dram 50% --measure 30s -- redis-server
+  terrace run --dram 2G --after 30s --endurance 600TBW --latency --interval 10s -- ./server
   terrace run --dram 25% --tier node:1 --migration hot -- ./program
 
 Exit code: the program's own; 2 for wrong usage; 1 where terrace failed.
@@ -39,9 +42,18 @@ pub struct Run {
 
     /// Footprint of the program: all memory that it uses
     ///
-    /// Without it, and if --dram is a share, a first run measures the footprint.
-    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, allow_hyphen_values = true)]
+    /// Without it, and if --dram is a share, a first run measures the footprint. That run ends when the program ends; see
+    /// --measure for one that does not end by itself.
+    #[arg(long, value_name = "SIZE", value_parser = super::memory, allow_hyphen_values = true)]
     pub footprint: Option<Bytes>,
+
+    /// Measure the footprint in the run itself, for a server: its peak after this time, as 30s
+    ///
+    /// The program starts without a limit. After this time the tier is prepared, and the program gets its share of what
+    /// it has used so far, in steps that the machine can bear; it is not started twice.
+    #[arg(long, value_name = "TIME", value_parser = super::attach::time, allow_hyphen_values = true,
+          conflicts_with_all = ["footprint", "compare", "repeat"])]
+    pub measure: Option<Duration>,
 
     #[command(flatten)]
     pub tier: Tier,
@@ -117,9 +129,20 @@ pub struct Run {
     #[arg(long, requires = "compare", hide_short_help = true)]
     pub wide: bool,
 
+    /// Begin to count after this time: 30s, 10m, 2h
+    ///
+    /// What a program does first, as to load its data, is then left out of faults, prefetches, the tier's traffic,
+    /// waits and lifetime. Times, peaks and the footprint are always those of the whole run.
+    #[arg(long, value_name = "TIME", value_parser = super::attach::time, allow_hyphen_values = true)]
+    pub after: Option<Duration>,
+
+    #[command(flatten)]
+    pub meanwhile: Meanwhile,
+
     /// Endurance of the device, as 600TBW
     ///
-    /// The table then shows the lifetime of the device at the rate of writing.
+    /// The table then shows the lifetime of the device if writing goes on at the mean rate of the whole run, or from
+    /// --after on. What the device writes by itself (write amplification) is not in it.
     #[arg(long, value_name = "TBW", value_parser = Endurance::parse, allow_hyphen_values = true)]
     pub endurance: Option<Endurance>,
 

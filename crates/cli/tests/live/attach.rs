@@ -181,14 +181,31 @@ fn a_group_is_steered_for_a_time_or_until_its_processes_have_ended() {
     });
     let group = group.unwrap_or_else(|| walk.groups().trim().trim_start_matches("0::").to_owned());
     let attach = |options: &[&str]| {
-        document(
-            &machine.terrace(&[&["attach", "-q", "--json", "--cgroup", &group], options].concat()),
-        )
+        let common = ["attach", "-q", "--json", "--cgroup", &group];
+        let output = machine.terrace(&[&common, options].concat());
+        (document(&output), text(&output))
     };
-    let first = attach(&["--for", "1s"]);
+    let options = "--for 1s --endurance 600TBW --latency --interval 0.3s";
+    let (first, lines) = attach(&options.split(' ').collect::<Vec<_>>());
+    let waits = &first["waits"];
+    assert!(number(&waits["count"]) > 0 && waits["p50_us"].as_f64() <= waits["worst_us"].as_f64());
+    assert!(
+        !first["lifetime_years"].is_null() || first["tier_written_bytes"] == 0,
+        "{first}"
+    );
+    let lines: Vec<Value> = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    assert!(lines.len() >= 2, "{lines:?}");
+    let of_lines: u64 = lines.iter().map(|line| number(&line["major_faults"])).sum();
+    assert_eq!(of_lines, number(&first["major_faults"]));
+    let unseen = number(&first["prefetch"]["unseen_faults"]);
+    let seen = number(&first["faults_seen"]);
+    assert_eq!(unseen, number(&first["major_faults"]).saturating_sub(seen));
     assert_eq!(first["end"], "time");
     assert!(first["wall_s"].as_f64().unwrap() >= 1.0, "{first}");
-    let rest = attach(&[]);
+    let (rest, _) = attach(&[]);
     assert_eq!(rest["end"], "program");
     let used = |document: &Value| number(&document["prefetch"]["used"]);
     assert!(used(&first) + used(&rest) > 10_000, "{first} {rest}");

@@ -3,6 +3,7 @@
 mod attach;
 #[path = "../common/mod.rs"]
 mod common;
+mod figures;
 mod reserve;
 mod signals;
 mod tiers;

@@ -3,15 +3,19 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use terrace_base::Bytes;
 use terrace_live::mappings::Region;
 use terrace_live::run::Faults;
 
 use super::plot::{Axis, Band, Plot, Unit};
+use crate::run::{count, share};
 
 /// Regions that are shown at most: those with the most faults.
 const MOST_REGIONS: usize = 16;
+/// Periods of watching that are told, those close together as one.
+const MOST_PERIODS: usize = 5;
 /// Processes with a colour of their own: those with the most faults.
 const MOST_PROCESSES: usize = 8;
 /// Pages without a fault that divide two regions of unknown bounds: 16 MiB.
@@ -45,10 +49,14 @@ pub(crate) fn over_time_and_address(title: &str, faults: &Faults) -> Plot {
     let shown: usize = processes.values().map(Vec::len).sum();
     let kept = faults.sample.len();
     let mut note = format!(
-        "{kept} of {} major faults that steering saw, evenly over the run; only regions with faults are \
-         drawn, each from its first to its last.",
-        faults.seen
+        "{} of {} major faults that steering saw, evenly over them; only regions with faults are drawn, each from its \
+         first to its last.",
+        count(kept as u64),
+        count(faults.seen)
     );
+    if faults.seen < faults.of {
+        note += &format!(" {}", unseen(faults));
+    }
     if shown < kept {
         note += &format!(" {} of them lie in further regions.", kept - shown);
     }
@@ -65,6 +73,26 @@ pub(crate) fn over_time_and_address(title: &str, faults: &Faults) -> Plot {
     named
         .chain(others)
         .fold(plot, |plot, (name, points)| plot.series(&name, points))
+}
+
+/// Says how many faults were not seen, and when faults were watched.
+fn unseen(faults: &Faults) -> String {
+    let seconds = |time: Duration| format!("{:.1}", time.as_secs_f64());
+    let periods = faults.watched.clone().joined(MOST_PERIODS);
+    let when: Vec<_> = periods
+        .iter()
+        .map(|(from, to)| format!("{} to {} s", seconds(*from), seconds(*to)))
+        .collect();
+    format!(
+        "The run had {} major faults, of which it saw {}: it watched for {} of {} s, {} of the time ({}), and not while \
+         watching did not pay.",
+        count(faults.of),
+        share(faults.seen, faults.of),
+        seconds(faults.watched.time),
+        seconds(faults.watched.of),
+        format_args!("{:.0} %", faults.watched.share() * 100.0),
+        when.join(", ")
+    )
 }
 
 /// Returns the regions with faults, in the order of their addresses.
@@ -139,8 +167,6 @@ fn bands(touched: &[Touched]) -> Vec<Band> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use terrace_live::fault_sample::SampledFault;
     use terrace_policy::{Location, Page, Space};
 
@@ -158,7 +184,9 @@ mod tests {
         Faults {
             sample: pages.iter().map(fault).collect(),
             seen: 1000,
+            of: 1000,
             regions: regions.iter().map(region).collect(),
+            ..Faults::default()
         }
     }
 
@@ -181,6 +209,25 @@ mod tests {
         assert!((bands[1].to - 1.0 - SPACE).abs() < 1e-9);
         assert!(bands[0].height(100).unwrap() < bands[0].height(5099).unwrap());
         assert_eq!(bands[0].height(6000), None);
+    }
+
+    #[test]
+    fn what_steering_did_not_see_is_told() {
+        let mut faults = faults(&[(1, 100)], &[]);
+        let note = |faults: &Faults| over_time_and_address("title", faults).sentence().to_owned();
+        assert!(!note(&faults).contains("The run had"), "it saw all");
+        faults.of = 20_000;
+        let second = Duration::from_secs(1);
+        faults.watched.add(Duration::ZERO, second);
+        faults.watched.add(second * 8, second * 10);
+        let note = note(&faults);
+        assert!(
+            note.contains(
+                "The run had 20,000 major faults, of which it saw 5 %: it watched for 3.0 of 10.0 s, 30 % of the time \
+                 (0.0 to 1.0 s, 8.0 to 10.0 s)"
+            ),
+            "{note}"
+        );
     }
 
     #[test]

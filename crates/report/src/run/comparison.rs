@@ -2,21 +2,28 @@
 
 use terrace_live::compare::{Results, Runs};
 use terrace_live::nodes::Figures;
-use terrace_live::run::{Outcome, Way};
+use terrace_live::run::Way;
 use terrace_live::tier::Moved;
 use terrace_live::zswap::Served;
 use terrace_policy::prefetch::LifeStory;
 
-use super::{brief, count, imbalances, lifetime, ratio, seconds, settings, share, wall};
+use super::reference::median;
+use super::{
+    Reference, brief, count, failure, imbalances, lifetime, phase, ratio, seconds, settings, share,
+};
 use crate::lifetime::Endurance;
 use crate::schema::typical;
 use crate::table::table;
 use crate::text::Text;
+use crate::waits::{self, Waits};
 
 /// Returns the table of a program that was run several ways, with at most 100 characters a line
 /// unless it is `wide`.
 pub fn comparison(results: &Results, endurance: Option<Endurance>, wide: bool) -> Text {
-    let reference = Reference::of(results);
+    let reference = Reference {
+        nodes: results.effective.migration.is_some(),
+        ..Reference::among(&results.runs)
+    };
     let measured = results.runs.iter().filter(|r| !r.outcomes.is_empty());
     let mut rows = measured.map(|runs| row(runs, &reference, endurance, wide));
     let Some(first) = rows.next() else {
@@ -28,9 +35,41 @@ pub fn comparison(results: &Results, endurance: Option<Endurance>, wide: bool) -
     }
     Text::default()
         .table(table)
+        .prose(failures(results))
         .prose(settings(results))
         .prose(explained(&reference))
+        .prose(phase(results, endurance))
         .prose(imbalances(results))
+        .text(waits(results))
+}
+
+/// Returns a sentence for each way that failed.
+fn failures(results: &Results) -> String {
+    let failed = results.runs.iter().filter_map(|runs| {
+        let why = failure(runs)?;
+        Some(format!(
+            "{} failed, so it is not compared: {why}.\n",
+            name(&runs.way)
+        ))
+    });
+    failed.collect()
+}
+
+/// Returns the waits at faults of the ways that did not fail.
+fn waits(results: &Results) -> Text {
+    let measured = results.runs.iter().filter(|runs| median(runs).is_some());
+    let ways: Vec<_> = measured
+        .map(|runs| {
+            (
+                name(&runs.way),
+                typical(runs).waits.as_ref().map(Waits::from),
+            )
+        })
+        .collect();
+    waits::by_way(
+        ways.iter()
+            .map(|(way, waits)| (way.clone(), waits.as_ref())),
+    )
 }
 
 /// Explains the columns.
@@ -56,7 +95,6 @@ fn row(
     wide: bool,
 ) -> Vec<(&'static str, String)> {
     let outcome = typical(runs);
-    let wall = wall(runs);
     let story = |of: fn(&LifeStory) -> u64| {
         let story = outcome.prefetch.as_ref();
         story.map_or(String::new(), |story| share(of(story), story.issued))
@@ -64,8 +102,10 @@ fn row(
     let issued = outcome.prefetch.map(|story| count(story.issued));
     let let_go = outcome.prefetch.map(|_| count(outcome.let_go));
     let let_go = let_go.unwrap_or_default();
-    let all_dram = ratio(reference.all_dram.map(|base| wall / base));
-    let kernel = ratio(reference.kernel.map(|base| base / wall));
+    let all_dram = ratio(reference.vs_all_dram(runs));
+    let kernel = ratio(reference.vs_kernel(runs));
+    let won_back = reference.won_back(runs);
+    let won_back = won_back.map_or(String::new(), |share| format!("{:.0} %", share * 100.0));
     let has_room = wide || endurance.is_none();
     let zswap = wide && reference.zswap;
     let served = |figure: fn(&Served) -> String| {
@@ -94,7 +134,7 @@ fn row(
         ),
         (true, "vs all-dram", all_dram),
         (swaps, "vs kernel", kernel),
-        (swaps, "won back", reference.won_back(runs)),
+        (swaps, "won back", won_back),
         (swaps, "major faults", count(outcome.major_faults)),
         (
             !swaps,
@@ -124,7 +164,16 @@ fn row(
         (endurance.is_some(), "lifetime", lasts.unwrap_or_default()),
     ];
     let shown = cells.into_iter().filter(|(shown, ..)| *shown);
-    shown.map(|(_, name, value)| (name, value)).collect()
+    let has_failed = runs.failure().is_some();
+    let marked = |name: &str, value: String| match name {
+        "way" => value,
+        "wall s" if has_failed => "failed".to_owned(),
+        _ if has_failed => String::new(),
+        _ => value,
+    };
+    shown
+        .map(|(_, name, value)| (name, marked(name, value)))
+        .collect()
 }
 
 /// Returns the name of a way, with its migration policy.
@@ -135,61 +184,12 @@ fn name(way: &Way) -> String {
     }
 }
 
-/// Median wall times that other ways are compared with, in seconds.
-struct Reference {
-    all_dram: Option<f64>,
-    /// Time of the better kernel way.
-    kernel: Option<f64>,
-    /// Whether zswap was on in any way.
-    zswap: bool,
-    /// Whether the tier was zram.
-    zram: bool,
-    /// Whether the tier was a memory node.
-    nodes: bool,
-}
-
-impl Reference {
-    fn of(results: &Results) -> Self {
-        let of = |name: &str| {
-            results
-                .runs
-                .iter()
-                .find(|r| r.way.name() == name && !r.outcomes.is_empty())
-                .map(wall)
-        };
-        let outcomes = || results.runs.iter().flat_map(|runs| &runs.outcomes);
-        let any = |what: fn(&Outcome) -> bool| outcomes().any(what);
-        Self {
-            all_dram: of("all-dram"),
-            kernel: [of("kernel"), of("kernel-cpf")]
-                .into_iter()
-                .flatten()
-                .min_by(f64::total_cmp),
-            zswap: any(|outcome| outcome.zswap.is_some()),
-            zram: any(|outcome| outcome.compressed.is_some()),
-            nodes: results.effective.migration.is_some(),
-        }
-    }
-
-    fn won_back(&self, runs: &Runs) -> String {
-        let (Some(best), Some(kernel)) = (self.all_dram, self.kernel) else {
-            return String::new();
-        };
-        let lost = kernel - best;
-        // Where the kernel loses next to nothing there is nothing to win, only noise.
-        if runs.way.name() != "terrace" || lost < kernel * 0.05 {
-            return String::new();
-        }
-        format!("{:.0} %", (kernel - wall(runs)) / lost * 100.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use terrace_base::Bytes;
-    use terrace_live::run::Way;
+    use terrace_base::{Bytes, Exit};
+    use terrace_live::run::{Outcome, Way};
 
     use super::*;
 
@@ -213,6 +213,44 @@ mod tests {
         }
     }
 
+    /// The same runs, the last of which failed.
+    fn failed(runs: &Runs) -> Runs {
+        let mut failed = runs.clone();
+        failed.outcomes.last_mut().unwrap().exit = Exit::Code(3);
+        failed
+    }
+
+    #[test]
+    fn a_way_that_failed_is_compared_with_nothing() {
+        let all = runs(Way::AllDram, &[1000, 1000]);
+        let kernel = runs(Way::Kernel, &[2000, 2000]);
+        let cpf = failed(&runs(Way::KernelCpf, &[10, 10]));
+        let reference = Reference::among(&[all.clone(), kernel.clone(), cpf.clone()]);
+        assert_eq!(
+            reference.kernel,
+            Some(2.0),
+            "one that failed is no reference"
+        );
+        assert_eq!(reference.vs_all_dram(&kernel), Some(2.0));
+        assert_eq!(
+            (reference.vs_all_dram(&cpf), reference.vs_kernel(&cpf)),
+            (None, None)
+        );
+        let why = "in 1 of 2 runs the program ended with code 3";
+        assert_eq!(failure(&cpf).as_deref(), Some(why));
+        assert_eq!(failure(&kernel), None);
+        let reference = Reference::among(&[failed(&all), kernel.clone()]);
+        assert_eq!(reference.vs_all_dram(&kernel), None);
+
+        let mut killed = all.clone();
+        killed.outcomes[0].oom_kills = 2;
+        let why = failure(&killed).unwrap();
+        assert!(
+            why.contains("killed 2 of its processes for want of memory"),
+            "{why}"
+        );
+    }
+
     #[test]
     fn a_comparison_fits_100_columns_unless_it_is_to_be_wide() {
         let runs = [
@@ -222,9 +260,7 @@ mod tests {
         let reference = Reference {
             all_dram: Some(100.0),
             kernel: Some(99_999.0),
-            zswap: false,
-            zram: false,
-            nodes: false,
+            ..Reference::default()
         };
         let widest = |endurance, wide| {
             let rows: Vec<_> = runs
@@ -247,6 +283,18 @@ mod tests {
             widest(endurance, false)
         );
         assert!(widest(endurance, true) > 100);
+        let cells = row(&failed(&runs[1]), &reference, endurance, true);
+        let filled: Vec<_> = cells
+            .iter()
+            .filter(|(_, value)| !value.is_empty())
+            .collect();
+        assert_eq!(
+            filled,
+            [
+                &("way", "kernel-cpf".to_owned()),
+                &("wall s", "failed".to_owned())
+            ]
+        );
         assert_eq!(brief(&runs[0]), "100.00 ±10%");
         assert_eq!(seconds(&runs[0]), "100.00 (90.00 to 110.00)");
     }

@@ -66,7 +66,7 @@ pub fn effective() -> Vec<Field<FilesMachine>> {
 fn caches() -> Vec<Setting> {
     settings! { FilesMachine;
         /// DRAM of the page cache: 64M, 1000p (pages)
-        "dram" "SIZE": read(pages, |m, pages| m.dram_pages = pages), required(), common(),
+        "dram" "SIZE": read(dram, |m, pages| m.dram_pages = pages), required(), common(),
             column("DRAM", "dram_pages", Unit::Pages, |m| m.dram_pages);
         /// flash behind it; off: the disk alone
         "flash-size" "SIZE": read(pages_or_off, |m, pages| m.flash_pages = pages), default("off"), common(),
@@ -162,9 +162,18 @@ fn name<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
     found.map_or("", |(name, _)| name)
 }
 
+/// Reads the size of DRAM.
+fn dram(text: &str) -> Result<usize> {
+    in_pages(text, Bytes::parse_memory(text, false)?)
+}
+
 /// Reads the size of a level.
 fn pages(text: &str) -> Result<usize> {
-    let pages = Bytes::parse(text)?.pages();
+    in_pages(text, Bytes::parse(text)?)
+}
+
+fn in_pages(text: &str, size: Bytes) -> Result<usize> {
+    let pages = size.pages();
     match (1..=MOST_PAGES).contains(&pages) {
         true => Ok(pages as usize),
         false => Err(Error::usage(format!(

@@ -20,7 +20,7 @@ pub enum Dram {
 }
 
 impl Dram {
-    /// Reads `25%`, `1000p` (pages), or a size as [`Bytes::parse`] does.
+    /// Reads `25%`, `1000p` (pages), or a size as [`Bytes::parse_memory`] does.
     ///
     /// # Errors
     /// A usage error where the text is none of these, or the amount is zero.
@@ -33,7 +33,7 @@ impl Dram {
             let pages: Option<u64> = pages.trim().parse().ok();
             pages.filter(|pages| *pages > 0).map(Self::Pages)
         } else {
-            return Bytes::parse(text).map(Self::Bytes);
+            return Bytes::parse_memory(text, true).map(Self::Bytes);
         };
         amount.ok_or_else(|| {
             Error::usage(format!(
@@ -91,7 +91,9 @@ mod tests {
         assert_eq!(Dram::parse("12.5 %"), Ok(Dram::Ratio(0.125)));
         assert_eq!(Dram::parse("1000p"), Ok(Dram::Pages(1000)));
         assert_eq!(Dram::parse("64M"), Ok(Dram::Bytes(Bytes(64 << 20))));
-        for text in ["", "0%", "-1%", "nan%", "0p", "1.5p", "p", "%", "much"] {
+        for text in [
+            "", "0%", "-1%", "nan%", "0p", "1.5p", "p", "%", "much", "25",
+        ] {
             assert!(Dram::parse(text).is_err(), "{text}");
         }
     }

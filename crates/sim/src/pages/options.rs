@@ -8,6 +8,7 @@ use std::sync::Arc;
 use terrace_base::count::whole;
 use terrace_base::schema::{Field, Unit, Unsigned, fields};
 use terrace_base::{Bytes, Error, Result};
+use terrace_device::lifetime::Endurance;
 use terrace_device::{Catalogue, Deadlines, Energy, Order};
 use terrace_policy::eviction;
 use terrace_policy::migration;
@@ -269,6 +270,15 @@ fn tier() -> Vec<Setting> {
         /// before prefetches before writes)
         "order" "NAME": parsed(order), default("deadline"),
             column("order", "order", Unit::None, |m| order_name(m.tier.timing.order));
+        /// bytes that may be written to the tier, as on the data sheet of a drive: 600TBW, 1.2PBW
+        "endurance" "TBW": quantity(Endurance::parse, |m, endurance| m.tier.rated = Some(endurance)),
+            otherwise("that of the memory's cells, all written evenly"),
+            details("The lifetime is that at the mean rate of writing behind --warmup, in virtual time. What a drive writes \
+                     by itself (write amplification) is not in it."),
+            fields(fields! { PageMachine;
+                /// bytes that may be written to the tier; null: by the endurance of its cells
+                "endurance_bytes" Bytes |m| m.tier.rated.map(|rated| rated.bytes().0);
+            });
         /// size of the tier, for its lifetime
         "tier-size" "SIZE": quantity(Bytes::parse, |m, size| m.tier.pages = Some(size.pages_needed())),
             otherwise("the footprint"), shown("tier", "tier_pages"),
@@ -522,6 +532,7 @@ fn technology(catalogue: &Catalogue, name: &str) -> Result<Tier> {
         devices: 1,
         energy: Energy::of(technology, terrace_device::Unit::Page),
         endurance: technology.endurance.as_ref().map(|figure| figure.value),
+        rated: None,
         pages: None,
         line_ps: technology
             .line_read

@@ -1,6 +1,7 @@
 //! Results of a simulation.
 
 use std::iter;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Nanos};
@@ -8,7 +9,7 @@ use terrace_device::{Consumed, lifetime};
 use terrace_policy::prefetch::{Constituent, LifeStory};
 
 use super::count::{Counts, Latencies, Times};
-use super::settings::PageMachine;
+use super::settings::{PageMachine, Tier};
 use super::writes::SchemeOutcome;
 
 /// Clocks of a thread.
@@ -159,7 +160,7 @@ impl Outcome {
             energy.map(|one| one.consumed(counts.reads, counts.writebacks, capacity, elapsed));
         Self {
             lifetime: Lifetime::new(
-                settings.tier.endurance,
+                &settings.tier,
                 capacity,
                 counts.writebacks,
                 most.unwrap_or(0),
@@ -242,17 +243,18 @@ fn programs(threads: &[u32], from: &Reading, end: &Reading) -> Vec<ProgramTime> 
 }
 
 impl Lifetime {
-    fn new(
-        endurance: Option<f64>,
-        capacity: Bytes,
-        writes: u64,
-        most: u32,
-        elapsed: Nanos,
-    ) -> Self {
-        let Some(endurance) = endurance else {
+    fn new(tier: &Tier, capacity: Bytes, writes: u64, most: u32, elapsed: Nanos) -> Self {
+        let written = Bytes::of_pages(writes);
+        if let Some(rated) = tier.rated {
+            // A drive levels by itself.
+            return Self {
+                levelled: rated.years(written, Duration::from_nanos(elapsed.0)),
+                ..Self::default()
+            };
+        }
+        let Some(endurance) = tier.endurance else {
             return Self::default();
         };
-        let written = Bytes::of_pages(writes);
         let levelled = lifetime::awad(endurance, capacity, written, elapsed);
         Self {
             levelled,

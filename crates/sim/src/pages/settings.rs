@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use terrace_base::{Error, Nanos, Result};
+use terrace_device::lifetime::Endurance;
 use terrace_device::{Energy, Timing};
 use terrace_policy::eviction;
 use terrace_policy::migration;
@@ -155,6 +156,8 @@ pub struct Tier {
     pub energy: Option<Energy>,
     /// Writes that a cell endures, if known.
     pub endurance: Option<f64>,
+    /// Bytes that may be written to all devices together, as their manufacturer states it, in place of `endurance`.
+    pub rated: Option<Endurance>,
     /// Size in pages; `None` for the footprint.
     pub pages: Option<u64>,
     /// Time of an access to a line in picoseconds, if the memory serves lines.

@@ -14,13 +14,13 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// Reads `20%`, or a size as [`Bytes::parse`] does.
+    /// Reads `20%`, or a size as [`Bytes::parse_memory`] does.
     ///
     /// # Errors
     /// A usage error where the text is neither.
     pub fn parse(text: &str) -> Result<Self> {
         let Some(share) = text.strip_suffix('%') else {
-            return Bytes::parse(text).map(Self::Bytes);
+            return Bytes::parse_memory(text, true).map(Self::Bytes);
         };
         let share: Option<f64> = share.trim().parse().ok();
         let share = share.filter(|share| *share > 0.0 && *share <= 100.0);

@@ -72,7 +72,78 @@ pub fn cases() -> Vec<Case> {
             .live(),
     ];
     all.extend(users());
+    all.extend(figures());
     all
+}
+
+/// Options of what is measured and told.
+fn figures() -> Vec<Case> {
+    vec![
+        case("dram_without_unit", "run --dram 25 -- true").usage("25%?"),
+        case(
+            "dram_without_unit_too_large_for_a_share",
+            "run --dram 512 -- true",
+        )
+        .usage("512M?"),
+        case(
+            "footprint_without_unit",
+            "run --dram 8M --footprint 64 -- true",
+        )
+        .usage("64M?"),
+        case("extend_dram_without_unit", "extend --dram 25 -- true").usage("25%?"),
+        case("validate_dram_without_unit", "validate --dram 25 -- true").usage("25%?"),
+        case(
+            "curve_dram_without_unit",
+            "sim curve --dram 64M,25 {dir}/none",
+        )
+        .usage("25%?"),
+        case("pages_dram_without_unit", "sim pages --dram 25 {dir}/none").usage("25%?"),
+        case("files_dram_without_unit", "sim files --dram 64 {dir}/none").usage("64M?"),
+        case("place_fast_without_unit", "place --fast 20 {dir}/none").usage("20%?"),
+        case("measure_no_time", "run --dram 50% --measure 30 -- true").usage("no time to wait"),
+        case("measure_none", "run --dram 50% --measure 0s -- true").usage("no time to wait"),
+        case("measure_for_a_size", "run --dram 64M --measure 1s -- true")
+            .usage("a share of the footprint"),
+        case(
+            "measure_and_footprint",
+            "run --dram 50% --measure 1s --footprint 64M -- true",
+        )
+        .usage("exclude each other"),
+        case(
+            "measure_and_compare",
+            "run --dram 50% --measure 1s --compare -- true",
+        )
+        .usage("exclude each other"),
+        case(
+            "measure_on_a_node",
+            "run --dram 50% --measure 1s --tier node:1 -- true",
+        )
+        .usage("--measure"),
+        case("after_no_time", "run --dram 64M --after soon -- true").usage("no time to wait"),
+        case("after_is_negative", "run --dram 64M --after -1s -- true").usage("no time to wait"),
+        case("interval_none", "run --dram 64M --interval 0s -- true").usage("no time to wait"),
+        case(
+            "interval_file_alone",
+            "run --dram 64M --interval-to {dir}/lines -- true",
+        )
+        .usage("--interval"),
+        case(
+            "interval_file_is_the_result",
+            "run --dram 64M --interval 1s --interval-to {dir}/a --json {dir}/a -- true",
+        )
+        .usage("would overwrite"),
+        case(
+            "interval_file_is_a_directory",
+            "run --dram 64M --interval 1s --interval-to {dir} -- true",
+        )
+        .failure("cannot write"),
+        case("attach_endurance_no_unit", "attach 1 --endurance 600").usage("no endurance"),
+        case(
+            "pages_endurance_no_unit",
+            "sim pages --dram 64M --endurance 600 {dir}/none",
+        )
+        .usage("no endurance"),
+    ]
 }
 
 /// Runs a file with this content.

@@ -1,0 +1,159 @@
+//! A program whose footprint is measured while it runs, as that of a server, which does not end by itself: it starts
+//! without a limit, and gets its budget after a while, in steps that the machine can bear.
+
+use std::time::{Duration, Instant};
+
+use terrace_base::{Bytes, Result, Target};
+
+use super::{Event, Observer, Outcome, Session, Way, leave_lesson};
+use crate::accounts::Accounts;
+use crate::budget::{Budget, Limits};
+use crate::footprint::Footprint;
+use crate::pool::Pool;
+use crate::program::{Invocation, Program};
+use crate::running::{Counts, Running};
+use crate::steered::Steered;
+use crate::sysctl::PageCluster;
+use crate::tier::Tier;
+use crate::written;
+use crate::zswap::{self, Charge};
+
+/// Pause between two looks at the memory of the program.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Prepares the tier for a footprint, and returns the budget.
+pub type Settle<'a> = &'a mut dyn FnMut(&mut Session, Bytes, Observer) -> Result<Bytes>;
+
+/// What a program has from the moment on at which it gets its budget; without one, nothing.
+#[derive(Default)]
+struct Settled {
+    limit: Option<Bytes>,
+    start: Counts,
+    steered: Option<Steered>,
+    charge: Option<Charge>,
+    writes: Option<written::Watch>,
+    _held: (Option<Accounts>, Option<PageCluster>),
+}
+
+impl Session {
+    /// Runs a program one way, without a limit for this `time`; then has `settle` prepare the tier for its footprint so
+    /// far, gives it the budget that this returns, and waits until it and all processes that it started have ended.
+    ///
+    /// # Errors
+    /// A usage error if the program cannot be run; otherwise a failure. If it cannot get its budget, it runs on without
+    /// one, and is waited for.
+    pub fn run_measured(
+        &mut self,
+        invocation: &Invocation,
+        way: &Way,
+        time: Duration,
+        settle: Settle,
+        observer: Observer,
+    ) -> Result<Outcome> {
+        let budget = self.make_budget(None)?;
+        let waits = self.measure_waits(&budget)?;
+        let pool = zswap::pool();
+        let before = Counts::at_start(None);
+        let program = Program::start(invocation, &budget.entrances())?;
+        self.signals.aim(Target::program(program.pid()));
+        // A signal between the start and here reached no process.
+        self.signals.pass_on();
+        observer(Event::Notice(&format!(
+            "the program runs without a limit for {} s, which measures its footprint",
+            time.as_secs_f64()
+        )));
+        let settled = match await_peak(&budget, time) {
+            Some(footprint) => self.settle(way, &budget, footprint, pool, settle, observer),
+            None => {
+                observer(Event::Notice(
+                    "the program ended before that, and had no limit",
+                ));
+                Ok(Settled::default())
+            }
+        };
+        let (settled, failure) = match settled {
+            Ok(settled) => (settled, None),
+            Err(error) => {
+                budget.unlimit();
+                let said = format!("{error}; the program runs on without a limit");
+                observer(Event::Warning(&said));
+                (Settled::default(), Some(error))
+            }
+        };
+        let running = Running {
+            budget: &budget,
+            limit: settled.limit,
+            tier: self.tier.as_ref(),
+            zswap: self.zswap.as_ref(),
+            balancing: None,
+            charge: settled.charge,
+            steered: settled.steered,
+            waits,
+            start: settled.limit.map_or(before, |_| settled.start),
+            pool,
+            after: self.measures.after,
+            every: self.measures.every,
+        };
+        let the_rest = |observer: Observer| self.await_the_rest(&budget, observer);
+        let (ended, seen) = running.watch(program, the_rest, observer);
+        self.signals.aim(Target::Nobody);
+        let mut outcome = running.outcome(ended?, seen);
+        self.tell_of_phase(&outcome, observer);
+        outcome.written = settled.writes.map(written::Watch::finish);
+        leave_lesson(way, &mut outcome, observer)?;
+        failure.map_or(Ok(outcome), Err)
+    }
+
+    /// Gives a program that runs its budget, and all that belongs to it.
+    fn settle(
+        &mut self,
+        way: &Way,
+        budget: &Budget,
+        footprint: Bytes,
+        pool: Pool,
+        settle: Settle,
+        observer: Observer,
+    ) -> Result<Settled> {
+        let limit = settle(self, footprint, observer)?;
+        observer(Event::Notice(&format!(
+            "its footprint is {footprint} so far; it gets {limit} of DRAM now, and the rest goes to the tier"
+        )));
+        let start = Counts::at_start(self.tier.as_ref());
+        let accounts = Accounts::keep(&budget.statistics(), limit)?;
+        let charge = self.charge(budget, Some(limit), pool)?;
+        let limits = Limits {
+            dram: limit,
+            tier: self.tier.as_ref().and_then(Tier::size),
+        };
+        let began = Instant::now();
+        budget.lower(limits)?;
+        observer(Event::Notice(&format!(
+            "it has its budget, after {:.1} s",
+            began.elapsed().as_secs_f64()
+        )));
+        let writes = self.watch_writes(budget)?;
+        let (steered, knob) = self.steer(way, budget, Some(limit), observer)?;
+        Ok(Settled {
+            limit: Some(limit),
+            start,
+            steered,
+            charge,
+            writes,
+            _held: (Some(accounts), knob),
+        })
+    }
+}
+
+/// Returns the footprint of a program after this time; `None` if it ended before.
+fn await_peak(budget: &Budget, time: Duration) -> Option<Bytes> {
+    let began = Instant::now();
+    let mut footprint = Footprint::default();
+    while began.elapsed() < time {
+        if budget.processes().is_empty() {
+            return None;
+        }
+        footprint.look(budget.usage().charges);
+        std::thread::sleep(LOOK_EVERY.min(time.saturating_sub(began.elapsed())));
+    }
+    Some(footprint.finish(budget.usage().charges).bytes)
+}
