@@ -100,7 +100,9 @@ impl Waits {
 
     /// Forgets the waits before now, but for those of the timeline.
     pub fn begin_phase(&self) {
-        lock(&self.record).all.clear();
+        let mut record = lock(&self.record);
+        record.all.clear();
+        record.lost_before = record.lost;
     }
 
     /// Returns what is known of the waits since this was last called.
@@ -118,7 +120,7 @@ impl Waits {
         Measured {
             all: record.all.figures(),
             timeline: record.moments(),
-            lost: record.lost,
+            lost: record.lost - record.lost_before,
         }
     }
 }
@@ -277,6 +279,8 @@ struct Record {
     length: Duration,
     empty: Distribution,
     lost: u64,
+    /// Those before the phase began.
+    lost_before: u64,
 }
 
 impl Record {
@@ -290,6 +294,7 @@ impl Record {
             length: MOMENT,
             empty,
             lost: 0,
+            lost_before: 0,
         })
     }
 

@@ -8,12 +8,13 @@ pub use terrace_device::lifetime::Endurance;
 /// time, and what is not in it. `whole` names the whole time.
 pub fn basis(from: Option<Duration>, whole: &str) -> String {
     let phase = match from {
-        Some(from) => format!("from {} s after its start on", from.as_secs_f64().round()),
+        Some(from) => format!("from {} s after the start on", from.as_secs_f64().round()),
         None => whole.to_owned(),
     };
     format!(
-        "Lifetime: if writing went on at the mean rate {phase}, of all that the machine wrote to the tier. What the \
-         drive writes\nby itself (write amplification) is not in it.\n"
+        "Lifetime: at the mean rate of writing {phase}.\n\
+         It counts all that the machine wrote to the tier, but not what the drive writes by itself\n\
+         (write amplification).\n"
     )
 }
 
@@ -58,15 +59,15 @@ mod tests {
     fn a_lifetime_says_which_phase_it_is_of() {
         let whole = basis(None, "over the time attached");
         assert!(
-            whole.contains("at the mean rate over the time attached"),
+            whole.contains("mean rate of writing over the time attached."),
             "{whole}"
         );
         let from = basis(Some(Duration::from_millis(30_020)), "");
         assert!(
-            from.contains("at the mean rate from 30 s after its start on"),
+            from.contains("mean rate of writing from 30 s after the start on."),
             "{from}"
         );
-        assert!(from.contains("write amplification) is not in it"), "{from}");
+        assert!(from.contains("write amplification"), "{from}");
     }
 
     #[test]

@@ -173,15 +173,15 @@ pub(crate) fn phase(results: &Results, endurance: Option<Endurance>) -> String {
     let from = outcomes.filter_map(|outcome| outcome.phase.from).min();
     let counts = from.map_or(String::new(), |from| {
         format!(
-            "Faults, prefetches, the tier's traffic and waits are counted from {} s after the start on; times, peaks and \
-             footprint\nare of the whole run.\n",
+            "Faults, prefetches, the tier's traffic and waits are counted from {} s after the start on;\n\
+             times, peaks and the footprint are of the whole run.\n",
             from.as_secs_f64().round()
         )
     });
     let lifetime = endurance.map_or(String::new(), |_| {
         lifetime::basis(
             from,
-            "of the whole run, its start with what it loads included (--after leaves that out)",
+            "of the whole run, its start included (--after leaves it out)",
         )
     });
     counts + &lifetime

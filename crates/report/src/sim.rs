@@ -129,8 +129,8 @@ fn lifetime_basis(simulated: &[&Simulated]) -> String {
         }
     };
     format!(
-        "\nLifetime: if writing went on at the mean rate {time}, {phase}; {per}. What a drive writes by itself \
-         (write amplification) is not in it.\n"
+        "\nLifetime: at the mean rate of writing {time},\n{phase};\n{per}.\n\
+         What a drive writes by itself (write amplification) is not in it.\n"
     )
 }
 

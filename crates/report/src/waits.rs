@@ -120,8 +120,8 @@ impl Waits {
 }
 
 /// Says what is measured, and what that costs.
-pub(crate) const EXPLAINED: &str = "Waits are those of major faults, and of minor ones of 20 us and longer. Measuring \
-    them took the program some 1.2 us a fault,\nin each way alike.\n";
+pub(crate) const EXPLAINED: &str = "Waits are those of major faults, and of minor ones of 20 us and longer.\n\
+    Measuring them took the program some 1.2 us a fault, in each way alike.\n";
 
 /// Returns a table of the waits by way; nothing without any.
 pub(crate) fn by_way<'a>(ways: impl Iterator<Item = (String, Option<&'a Waits>)>) -> Text {

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use terrace_base::{Bytes, Result, Target};
 
-use super::{Event, Observer, Outcome, Session, Way, leave_lesson};
+use super::{Event, Observer, Outcome, Session, Status, Way, leave_lesson};
 use crate::accounts::Accounts;
 use crate::budget::{Budget, Limits};
+use crate::counters::SwapCounters;
 use crate::footprint::Footprint;
 use crate::pool::Pool;
 use crate::program::{Invocation, Program};
@@ -62,7 +63,7 @@ impl Session {
             "the program runs without a limit for {} s, which measures its footprint",
             time.as_secs_f64()
         )));
-        let settled = match await_peak(&budget, time) {
+        let settled = match await_peak(&budget, time, observer) {
             Some(footprint) => self.settle(way, &budget, footprint, pool, settle, observer),
             None => {
                 observer(Event::Notice(
@@ -145,14 +146,22 @@ impl Session {
 }
 
 /// Returns the footprint of a program after this time; `None` if it ended before.
-fn await_peak(budget: &Budget, time: Duration) -> Option<Bytes> {
+fn await_peak(budget: &Budget, time: Duration, observer: Observer) -> Option<Bytes> {
     let began = Instant::now();
     let mut footprint = Footprint::default();
     while began.elapsed() < time {
         if budget.processes().is_empty() {
             return None;
         }
-        footprint.look(budget.usage().charges);
+        let usage = budget.usage();
+        footprint.look(usage.charges);
+        observer(Event::Running(&Status {
+            elapsed: began.elapsed(),
+            usage,
+            limit: None,
+            progress: None,
+            tier: SwapCounters::default(),
+        }));
         std::thread::sleep(LOOK_EVERY.min(time.saturating_sub(began.elapsed())));
     }
     Some(footprint.finish(budget.usage().charges).bytes)
