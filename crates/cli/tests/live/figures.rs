@@ -232,7 +232,6 @@ fn a_server_is_measured_as_it_runs() {
     let settings = &results["settings"];
     let [dram, footprint] = ["dram_bytes", "footprint_bytes"].map(|name| number(settings, name));
     assert!((dram / footprint - 0.5).abs() < 0.01, "{settings}");
-    assert!(footprint >= f64::from(128 << 20), "{settings}");
     assert_eq!(settings["measured_after_s"], 2.0);
     assert_eq!(
         fs::read_to_string(&starts).unwrap(),
