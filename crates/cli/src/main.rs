@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 
 fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
-        args::Command::Run(run) => run::run(run),
+        args::Command::Run(run) => run::run(*run),
         args::Command::Attach(attach) => attach::attach(&attach),
         args::Command::Bench(bench) => bench::bench(bench),
         args::Command::Extend(asked) => extend::extend(&asked),

@@ -76,7 +76,7 @@ pub struct Terrace {
 
 #[derive(Subcommand)]
 pub enum Command {
-    Run(Run),
+    Run(Box<Run>),
     Attach(Attach),
     Bench(Bench),
     Extend(Extend),
