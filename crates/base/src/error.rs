@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::limit;
+
 /// Kind of an error, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -49,7 +51,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// Returns the message on one line, without the error number that std appends to the reason of the
-/// system. File names can contain line ends and terminal control characters.
+/// system; in its place stands the limit of this process that may be behind it. File names can contain line ends and terminal control characters.
 fn plain(mut message: String) -> String {
     if message.contains(char::is_control) {
         let shown = |c: char| match c.is_control() {
@@ -62,7 +64,10 @@ fn plain(mut message: String) -> String {
         let Some(end) = message[at..].find(')') else {
             break;
         };
-        message.replace_range(at..=at + end, "");
+        let number = message[at + NUMBER.len()..at + end].parse().ok();
+        let limit = number.and_then(limit::behind);
+        let limit = limit.map_or(String::new(), |limit| format!(" ({limit})"));
+        message.replace_range(at..=at + end, &limit);
     }
     message
 }
@@ -99,6 +104,9 @@ mod tests {
             twice.to_string(),
             "a: No such file or directory; b: No such file or directory"
         );
+        let limited = std::io::Error::from_raw_os_error(libc::EMFILE);
+        let named = Error::failure(format!("cannot open a: {limited}")).to_string();
+        assert!(named.contains("(the limit of open files is "), "{named}");
         assert_eq!(Error::usage("a (os error ").to_string(), "a (os error ");
     }
 }

@@ -6,6 +6,7 @@ pub mod bytes;
 pub mod companion;
 pub mod count;
 pub mod error;
+mod limit;
 pub mod lock;
 pub mod memory;
 pub mod mounts;

@@ -1,8 +1,9 @@
 //! A program for the tests to run: touches a megabyte range once and then walks over it.
 //!
-//! `walk MEGABYTES STRIDE_PAGES PASSES [fork] [shared] [patient]`: with `fork`, a child does it all; with
-//! `shared`, the memory is a shared mapping; with `patient`, each page is waited for, which may be fetched
-//! ahead meanwhile. Prints the sum of what it read, which is known, so that a lost page would be seen.
+//! `walk MEGABYTES STRIDE_PAGES PASSES [fork] [shared] [locked] [patient]`: with `fork`, a child does it all; with
+//! `shared`, the memory is a shared mapping; with `locked`, it is locked; with `patient`, each page is waited for,
+//! which may be fetched ahead meanwhile. Prints the sum of what it read, which is known, so that a lost page would
+//! be seen.
 
 mod patience;
 
@@ -31,6 +32,11 @@ fn main() -> ExitCode {
         true => shared(pages * PAGE),
         false => vec![0u8; pages * PAGE].leak(),
     };
+    if is_asked("locked") {
+        // SAFETY: locks memory of ours, and reads nothing.
+        let locked = unsafe { libc::mlock(memory.as_ptr().cast(), memory.len()) };
+        assert_eq!(locked, 0, "mlock");
+    }
     for page in 0..pages {
         // Noise, so that no tier can compress it or leave it out.
         let start = page * PAGE;

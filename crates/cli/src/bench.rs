@@ -44,7 +44,7 @@ pub fn bench(arguments: args::Bench) -> Result<ExitCode> {
         repeat: arguments
             .repeat
             .map_or(suite.description.repeat, |n| n as usize),
-        tier: arguments.tier.spec(),
+        tier: arguments.tier.choice(),
         prefetch: arguments.prefetch,
         eviction: arguments.eviction.0,
         user,

@@ -23,11 +23,11 @@ pub fn calibrate(arguments: args::Calibrate) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
     // Opened first: minutes of measuring shall not end in a path that cannot be written.
     let to_machine = machine.map(Output::create).transpose()?;
-    let tier = arguments.tier.spec();
+    let tier = arguments.tier.choice();
     let mut screen = Screen::new(Place::Line, false);
     let probe = command_of_probe()?;
     let calibration =
-        terrace_live::calibrate::calibrate(&probe, tier.as_ref(), &mut |event| screen.say(event))?;
+        terrace_live::calibrate::calibrate(&probe, &tier, &mut |event| screen.say(event))?;
     let machine = terrace_validate::machine::machine(&calibration);
     let cache = Cache::measure();
     let text = text(&calibration, &machine, &cache);

@@ -43,7 +43,7 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         },
         dram: arguments.dram,
         footprint: arguments.footprint,
-        tier: arguments.tier.spec(),
+        tier: arguments.tier.choice(),
         zswap: arguments.zswap,
         prefetch: arguments.prefetch.0.into_iter().collect(),
         eviction: arguments.eviction.0,

@@ -82,7 +82,7 @@ fn validate_program(arguments: args::Validate) -> Result<ExitCode> {
             ..Invocation::default()
         },
         dram: arguments.dram,
-        tier: arguments.tier.spec(),
+        tier: arguments.tier.choice(),
         repeat: arguments.repeat as usize,
         calibration: arguments.calibration.as_deref().map(load).transpose()?,
         trace: arguments.trace,

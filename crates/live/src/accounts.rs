@@ -18,11 +18,13 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrace_base::{Bytes, Context, Result};
 
+use crate::cgroup::value_of;
 use crate::worker::Worker;
 
 /// Shortest time in which a processor scans a page of the inactive list: that of a page which was
@@ -31,8 +33,12 @@ const LOOK: Duration = Duration::from_nanos(300);
 /// Shortest and longest pause between two reads, each of which takes some 30 us.
 const EVERY: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(20));
 
+/// Longest text of `memory.stat` that is read for the locked memory, which stands in its first half.
+const TEXT: usize = 8192;
+
 /// A thread that keeps the statistics up to date; ends when dropped.
 pub struct Accounts {
+    locked: Arc<AtomicU64>,
     _thread: Worker,
 }
 
@@ -46,16 +52,36 @@ impl Accounts {
         let file = file.or_fail(|| format!("cannot open {}", statistics.display()))?;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let every = interval(budget, processors as u64);
+        let locked = Arc::new(AtomicU64::new(0));
+        let most = Arc::clone(&locked);
         let thread = Worker::start("terrace-accounts", move |stop| {
             go_first();
+            let mut text = vec![0; TEXT];
             while !stop.load(Ordering::Relaxed) {
-                // Reading one byte flushes all of them.
-                let _ = file.read_at(&mut [0], 0);
+                // Reading flushes them.
+                let length = file.read_at(&mut text, 0).unwrap_or(0);
+                most.fetch_max(unevictable(&text[..length]), Ordering::Relaxed);
                 std::thread::sleep(every);
             }
         })?;
-        Ok(Self { _thread: thread })
+        Ok(Self {
+            locked,
+            _thread: thread,
+        })
     }
+
+    /// Returns the most memory of the group so far that the kernel could not move away: what the program has
+    /// locked (mlock(2)).
+    pub fn locked(&self) -> Bytes {
+        Bytes(self.locked.load(Ordering::Relaxed))
+    }
+}
+
+/// Returns the bytes that cannot be moved away, from the text of `memory.stat`; 0 if it does not say.
+fn unevictable(text: &[u8]) -> u64 {
+    let text = String::from_utf8_lossy(text);
+    let all = value_of(&text, "total_unevictable").or_else(|| value_of(&text, "unevictable"));
+    all.unwrap_or(0)
 }
 
 /// Half of the time in which these processors scan the inactive list, taken as half of the budget:
@@ -99,7 +125,16 @@ mod tests {
     #[test]
     fn it_ends_when_it_is_dropped() {
         let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "unevictable 1\ntotal_unevictable 8192\n").unwrap();
         let accounts = Accounts::keep(file.path(), Bytes(12 << 20)).unwrap();
+        while accounts.locked() == Bytes(0) {
+            std::thread::yield_now();
+        }
+        assert_eq!(
+            accounts.locked(),
+            Bytes(8192),
+            "of the groups below as well"
+        );
         drop(accounts);
         assert!(Accounts::keep(Path::new("/no/memory.stat"), Bytes(1)).is_err());
     }

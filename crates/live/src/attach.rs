@@ -21,7 +21,8 @@ use crate::outcome::{Event, Observer, Status};
 use crate::run::{Policies, Session, Way};
 use crate::steer::Aids;
 use crate::steered::Steered;
-use crate::sysctl;
+use crate::swapped;
+use crate::sysctl::{self, Hand, PageCluster};
 use crate::target::Target;
 use crate::tier;
 use crate::waits::{self, Waits};
@@ -110,6 +111,7 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
     })?;
     let page_cluster = sysctl::current().unwrap_or_default();
     let readahead = session.take_readahead(&way, observer)?;
+    let hand = readahead.as_ref().map(PageCluster::hand);
     let faults = FaultStream::of_members(subject.members.clone())?;
     let gauge = subject.members.fault_counter();
     let aids = Aids {
@@ -126,6 +128,7 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
         session: &session,
         steered: Steered::start(engine, faults, subject.dram(), aids)?,
         subject: &subject,
+        readahead: hand.as_ref(),
         began: Instant::now(),
         counted: SwapCounters::read(),
     };
@@ -133,6 +136,10 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
     let (wall, counted) = (attached.began.elapsed(), attached.counted);
     let major_faults = seen.counts.major_faults();
     let foreseen = attached.steered.finish(seen.mappings, major_faults);
+    // Another program may have written it after the last look.
+    if let Some(notice) = hand.as_ref().and_then(Hand::notice) {
+        observer(Event::Notice(&notice));
+    }
     Ok(Results {
         prefetch: request.prefetch.to_string(),
         page_cluster,
@@ -187,7 +194,7 @@ impl Subject {
                 .group_of(&fs::read_to_string(format!("/proc/{first}/cgroup")).unwrap_or_default()),
         };
         let limit = group.and_then(|group| limit(version, &group, memory.top(), dram::total()));
-        let swapped = Bytes(listed.iter().map(|it| swapped(it.pid).0).sum());
+        let swapped = Bytes(listed.iter().map(|it| swapped::of_process(it.pid).0).sum());
         if limit.is_none() && swapped == Bytes(0) {
             return Err(Error::failure(format!(
                 "nothing of {name} is in swap, and its cgroup has no memory limit, so there is nothing to fetch \
@@ -235,6 +242,7 @@ struct Attached<'a> {
     steered: Steered,
     waits: Option<&'a Waits>,
     subject: &'a Subject,
+    readahead: Option<&'a Hand>,
     began: Instant,
     counted: SwapCounters,
 }
@@ -280,6 +288,9 @@ impl Attached<'_> {
                 return (end, seen);
             }
             seen.mappings.look(elapsed, || self.steered.sample());
+            if let Some(notice) = self.readahead.and_then(Hand::notice) {
+                observer(Event::Notice(&notice));
+            }
             let status = self.status(elapsed, &members, &seen.counts);
             observer(Event::Running(&status));
             if let Some(interval) = intervals.look(&status, recent) {
@@ -302,6 +313,7 @@ impl Attached<'_> {
             limit: self.subject.limit.as_ref().map(|it| it.bytes),
             progress: Some(self.steered.progress()),
             tier: SwapCounters::read().since(self.counted),
+            others: Bytes(0),
         }
     }
 }
@@ -337,15 +349,6 @@ impl Counts {
             .map(|(first, last)| last.saturating_sub(*first));
         since.sum()
     }
-}
-
-/// Returns how much of a process's memory is in swap: `VmSwap` (Linux, proc_pid_status(5)).
-fn swapped(pid: u32) -> Bytes {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let mut lines = status.lines();
-    let kilobytes = lines.find_map(|line| line.strip_prefix("VmSwap:")?.strip_suffix("kB"));
-    let kilobytes = kilobytes.and_then(|number| number.trim().parse::<u64>().ok());
-    Bytes(kilobytes.unwrap_or(0) * 1024)
 }
 
 #[cfg(test)]

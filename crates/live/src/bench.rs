@@ -24,7 +24,7 @@ pub struct Bench {
     /// Repetitions of each way.
     pub repeat: usize,
     /// Tier; `None` is a swap file in the state directory.
-    pub tier: Option<tier::Spec>,
+    pub tier: tier::Choice,
     /// Predictors, one way each.
     pub prefetch: Vec<prefetch::Spec>,
     /// Eviction policies, each with every predictor; not empty.

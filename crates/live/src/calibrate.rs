@@ -16,7 +16,7 @@ use crate::journal::state_directory;
 use crate::probe::Readings;
 use crate::program::Invocation;
 use crate::run::{Event, Session, Way};
-use crate::tier::Spec;
+use crate::tier::{Choice, Demand, Spec};
 
 /// DRAM of the probe.
 const DRAM: Bytes = Bytes(72 << 20);
@@ -77,11 +77,11 @@ fn median_of(several: &[Value]) -> Value {
 /// A usage error if the tier cannot be what was asked for; otherwise a failure.
 pub fn calibrate(
     probe: &[OsString],
-    tier: Option<&Spec>,
+    tier: &Choice,
     observer: &mut dyn FnMut(Event),
 ) -> Result<Calibration> {
     let mut session = Session::open()?;
-    tier.map_or(Ok(()), Spec::check)?;
+    tier.spec.as_ref().map_or(Ok(()), Spec::check)?;
     let turn = session.await_turn(&mut |text| observer(Event::Notice(text)))?;
     if let Some(signal) = session.asked_to_end() {
         return Err(interrupted(signal));
@@ -95,15 +95,24 @@ pub fn calibrate(
 fn calibrate_in(
     session: &mut Session,
     probe: &[OsString],
-    tier: Option<&Spec>,
+    tier: &Choice,
     observer: &mut dyn FnMut(Event),
 ) -> Result<Calibration> {
-    let device = match tier {
+    let spec = tier.spec.as_ref();
+    let device = match spec {
         None => Some(device::measure(&state_directory())?),
         Some(Spec::Directory(directory)) => Some(device::measure(directory)?),
         Some(_) => None,
     };
-    session.prepare_tier(tier, Some(Bytes(4 * DRAM.0)), observer)?;
+    let footprint = Bytes(4 * DRAM.0);
+    // In a tier that gets more than half full the probe would measure lost copies as well.
+    let roomy = Bytes(2 * footprint.0);
+    let demand = Demand {
+        wanted: Some(roomy),
+        least: roomy,
+        allowed: tier.allowed,
+    };
+    session.prepare_tier(spec, Some(footprint), &demand, observer)?;
     Ok(Calibration {
         tier: session.tier(),
         kernel: kernel_release(),

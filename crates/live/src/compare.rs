@@ -14,7 +14,7 @@ use crate::placement::Placement;
 use crate::program::Invocation;
 use crate::run::{Dram, Event, Measures, Observer, Outcome, Policies, Session, Way};
 use crate::sysctl;
-use crate::tier::Spec;
+use crate::tier::{self, Demand, Spec};
 use crate::zswap;
 use terrace_base::{Bytes, Error, Exit, Result};
 
@@ -27,8 +27,8 @@ pub struct Request {
     pub dram: Dram,
     /// Footprint of the program, if known.
     pub footprint: Option<Bytes>,
-    /// Tier; `None` is a swap file in the state directory.
-    pub tier: Option<Spec>,
+    /// Tier.
+    pub tier: tier::Choice,
     /// zswap in front of the tier; `None` leaves it as the machine has it.
     pub zswap: Option<zswap::Spec>,
     /// Predictors, one way each; empty for the kernel alone.
@@ -66,6 +66,8 @@ pub struct Effective {
     pub measured_after: Option<Duration>,
     /// Description of the tier for people.
     pub tier: String,
+    /// The largest size that the tier may have; `None` for a memory node and the machine's own swap.
+    pub tier_bound: Option<Bytes>,
     /// zswap during the runs, as `--zswap` would name it.
     pub zswap: String,
     /// Predictors with their settings.
@@ -176,7 +178,7 @@ pub fn perform(
         false => None,
     };
     let interrupted = || session.asked_to_end().is_some();
-    let inputs = Inputs::prepare(runs, &interrupted, request.tier.as_ref(), &mut told)?;
+    let inputs = Inputs::prepare(runs, &interrupted, request.tier.spec.as_ref(), &mut told)?;
     let mut performance = Performance {
         session,
         inputs,
@@ -197,7 +199,7 @@ impl Request {
     fn check(&self) -> Result<()> {
         self.check_node()?;
         self.check_measure()?;
-        if self.writes && self.tier != Some(Spec::Zram) {
+        if self.writes && self.tier.spec != Some(Spec::Zram) {
             return Err(Error::usage(
                 "--writes looks at places of the tier, and only those of zram tell what was written to them: a \
                  place on a disk still holds what another page left there if its own is zeros, which the kernel \
@@ -209,7 +211,7 @@ impl Request {
                 "--writes looks at places of the tier, and zswap is on, which keeps pages from them; give --zswap off",
             ));
         }
-        match (&self.tier, &self.zswap) {
+        match (&self.tier.spec, &self.zswap) {
             (Some(Spec::Zram | Spec::TwoLevels(_)), Some(zswap::Spec::On { .. })) => {
                 Err(Error::usage(
                     "a tier of zram is compressed memory already; leave --zswap out, or name a disk with \
@@ -243,7 +245,7 @@ impl Request {
 
     /// Returns the memory node that is the tier, if it is one.
     fn node(&self) -> Option<u32> {
-        match self.tier {
+        match self.tier.spec {
             Some(Spec::Node(node)) => Some(node),
             _ => None,
         }
@@ -271,6 +273,7 @@ impl Request {
         let mut evicts = self.eviction.iter().map(|spec| spec.entry().name);
         let evicts = evicts.any(|name| !["hold", "kernel"].contains(&name));
         let options = [
+            ("--tier-size", self.tier.allowed.is_some()),
             ("--zswap", self.zswap.is_some()),
             ("--writes", self.writes),
             ("--learn", self.lesson.is_some()),
@@ -362,8 +365,10 @@ impl Performance<'_> {
             match request.node() {
                 Some(node) => self.session.prepare_node(node, budget, footprint)?,
                 None => {
+                    let demand = Demand::of_program(footprint, budget, request.tier.allowed);
+                    let spec = request.tier.spec.as_ref();
                     self.session
-                        .prepare_tier(request.tier.as_ref(), footprint, &mut |event| {
+                        .prepare_tier(spec, footprint, &demand, &mut |event| {
                             observe(step.clone(), event);
                         })?;
                 }
@@ -391,6 +396,7 @@ impl Performance<'_> {
                 footprint_measured: measured.is_some(),
                 measured_after: request.measure.filter(|_| measured.is_some()),
                 tier: self.session.tier(),
+                tier_bound: self.session.tier_bound(),
                 zswap: zswap::current(),
                 prefetch: request.prefetch.iter().map(ToString::to_string).collect(),
                 eviction: request.eviction.iter().map(ToString::to_string).collect(),
@@ -422,7 +428,9 @@ impl Performance<'_> {
         let mut settle = |session: &mut Session, footprint, observer: Observer| {
             let budget = limit(request.dram, Some(footprint))?;
             // A server grows: its tier does so with it.
-            session.prepare_tier(request.tier.as_ref(), None, &mut |event| observer(event))?;
+            let demand = Demand::of_program(None, Bytes(0), request.tier.allowed);
+            let spec = request.tier.spec.as_ref();
+            session.prepare_tier(spec, None, &demand, &mut |event| observer(event))?;
             if request.writes {
                 session.look_at_writes();
             }
@@ -542,7 +550,7 @@ mod tests {
             command: vec!["true".into()].into(),
             dram: Dram::Share(0.5),
             footprint: None,
-            tier: None,
+            tier: tier::Choice::default(),
             zswap: None,
             prefetch: prefetch.iter().map(spec).collect(),
             eviction: vec![eviction::Spec::default()],
@@ -603,7 +611,7 @@ mod tests {
     #[test]
     fn on_a_node_pages_move_and_nothing_is_swapped() {
         let mut request = request(true, &["auto"]);
-        request.tier = Some(Spec::Node(1));
+        request.tier.spec = Some(Spec::Node(1));
         assert_eq!(
             names(&request),
             ["all-dram", "kernel-tiering", "terrace", "terrace"]
@@ -626,7 +634,7 @@ mod tests {
         request.prefetch = vec![prefetch::Spec::parse("stream").unwrap()];
         let said = request.check_node().unwrap_err().to_string();
         assert!(said.starts_with("--prefetch is of swap"), "{said}");
-        request.tier = None;
+        request.tier.spec = None;
         assert_eq!(request.check_node(), Ok(()));
         request.migration = Some((&migration::hot::ENTRY).into());
         let said = request.check_node().unwrap_err().to_string();

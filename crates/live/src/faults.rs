@@ -26,6 +26,7 @@ use crate::clock;
 use crate::cpus::Cpus;
 use crate::fault_sample::FaultSample;
 use crate::members::Members;
+use crate::perf;
 use terrace_base::{Error, Result, lock};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
@@ -122,8 +123,8 @@ impl FaultStream {
             .collect::<io::Result<_>>()
             .map_err(|e| {
                 Error::failure(format!(
-                    "cannot watch page faults through perf events: {e}; \
-                     run as root or with CAP_PERFMON (terrace run --prefetch off needs none)"
+                    "cannot watch page faults through perf events: {e}; {} (terrace run --prefetch off needs none)",
+                    perf::remedy(&e)
                 ))
             })?;
         Ok(Self {

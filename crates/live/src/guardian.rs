@@ -1,5 +1,6 @@
 //! A small process that restores `vm.page-cluster` while the owner of the knob is stopped (`SIGSTOP`,
-//! Ctrl-Z), sets it again when the owner goes on, and restores it for good when the owner is killed.
+//! Ctrl-Z), sets it again when the owner goes on, and restores it for good when the owner is killed. A value that
+//! neither of both has written is another program's, and is left.
 //!
 //! A stopped process runs no code, and only its parent learns of the stop. So the guardian polls the
 //! owner's state, which costs one system call, and learns of its end by a pidfd. It is a fork that
@@ -11,7 +12,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
@@ -21,6 +22,10 @@ use crate::memory::Mapping;
 
 /// Interval at which the owner's state is polled.
 const LOOK_EVERY_MS: libc::c_int = 50;
+/// Value of the knob for single pages.
+const SINGLE: &[u8] = b"0";
+/// Bytes that include a value of the knob.
+const VALUE_BYTES: usize = 32;
 /// Bytes that include the state in `/proc/PID/stat`.
 const STAT_BYTES: usize = 128;
 
@@ -34,7 +39,32 @@ pub struct Guardian {
 /// The value that the guardian shall write.
 struct Orders<'a> {
     found: &'a [u8],
-    single: &'a AtomicBool,
+    wanted: &'a AtomicU8,
+}
+
+/// What the knob shall be while the owner runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Wanted {
+    /// The value found.
+    Found,
+    /// Single pages.
+    Single,
+    /// The owner is about to write one of them.
+    Changing,
+    /// What another program has written.
+    Foreign,
+}
+
+impl Wanted {
+    fn read(from: &AtomicU8) -> Self {
+        match from.load(Ordering::SeqCst) {
+            0 => Self::Found,
+            1 => Self::Single,
+            2 => Self::Changing,
+            _ => Self::Foreign,
+        }
+    }
 }
 
 /// The descriptors that the guardian needs.
@@ -57,7 +87,7 @@ impl Guardian {
         let wanted = Shared::new()?;
         let owner = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
         let stat = File::open("/proc/self/stat")?;
-        let knob = File::options().write(true).open(knob)?;
+        let knob = File::options().read(true).write(true).open(knob)?;
         let descriptors = Descriptors {
             owner: owner.as_raw_fd(),
             stat: stat.as_raw_fd(),
@@ -66,7 +96,7 @@ impl Guardian {
         };
         let orders = Orders {
             found: std::ffi::OsStr::new(found).as_bytes(),
-            single: wanted.flag(),
+            wanted: wanted.value(),
         };
         let blocked = Blocked::all();
         // SAFETY: what the child does until it exits is system calls on values made before, and
@@ -85,10 +115,10 @@ impl Guardian {
         Ok(Self { process, wanted })
     }
 
-    /// Sets what the knob shall be while the owner runs: single pages, or the value found. Call it
-    /// before the owner writes the knob.
-    pub fn want(&self, single: bool) {
-        self.wanted.flag().store(single, Ordering::SeqCst);
+    /// Sets what the knob shall be while the owner runs: [`Wanted::Changing`] before the owner writes the knob, and
+    /// what it has written afterwards.
+    pub fn want(&self, wanted: Wanted) {
+        self.wanted.value().store(wanted as u8, Ordering::SeqCst);
     }
 }
 
@@ -125,7 +155,7 @@ fn guard(descriptors: &Descriptors, orders: &Orders) -> ! {
     let mut stopped = false;
     loop {
         if has_ended(descriptors.owner) {
-            write(descriptors.knob, orders.found);
+            put_back(descriptors.knob, orders);
             // SAFETY: takes integers; _exit runs nothing of the process it was forked from.
             unsafe {
                 libc::ftruncate(descriptors.lock, 0);
@@ -134,24 +164,45 @@ fn guard(descriptors: &Descriptors, orders: &Orders) -> ! {
         }
         let now = is_stopped(descriptors.stat);
         match (stopped, now) {
-            (false, true) => write(descriptors.knob, orders.found),
-            (true, false) => carry_on(descriptors.knob, orders),
+            (false, true) => put_back(descriptors.knob, orders),
+            (true, false) => carry_on(descriptors, orders),
             _ => {}
         }
         stopped = now;
     }
 }
 
-/// Sets the knob as the owner wants it. A change that the owner stores and then writes meanwhile is
-/// either seen here or written after this.
-fn carry_on(knob: RawFd, orders: &Orders) {
+/// Restores the knob if it has single pages by the owner's hand.
+fn put_back(knob: RawFd, orders: &Orders) {
+    let wanted = Wanted::read(orders.wanted);
+    if [Wanted::Single, Wanted::Changing].contains(&wanted) && has(knob, SINGLE) {
+        write(knob, orders.found);
+    }
+}
+
+/// Sets the knob as the owner wants it, if it has the value found. What the owner writes meanwhile holds in the end.
+fn carry_on(descriptors: &Descriptors, orders: &Orders) {
+    let knob = descriptors.knob;
+    if Wanted::read(orders.wanted) != Wanted::Single || !has(knob, orders.found) {
+        return;
+    }
+    write(knob, SINGLE);
     loop {
-        let single = orders.single.load(Ordering::SeqCst);
-        write(knob, if single { b"0" } else { orders.found });
-        if orders.single.load(Ordering::SeqCst) == single {
-            return;
+        match Wanted::read(orders.wanted) {
+            Wanted::Single | Wanted::Foreign => return,
+            Wanted::Found => return write(knob, orders.found),
+            Wanted::Changing if has_ended(descriptors.owner) => return,
+            Wanted::Changing => {}
         }
     }
+}
+
+/// Whether the knob has this value.
+fn has(knob: RawFd, value: &[u8]) -> bool {
+    let mut text = [0u8; VALUE_BYTES];
+    // SAFETY: writes to `text`, at most its length.
+    let read = unsafe { libc::pread(knob, text.as_mut_ptr().cast(), text.len(), 0) };
+    text[..usize::try_from(read).unwrap_or(0)].trim_ascii() == value
 }
 
 fn write(knob: RawFd, text: &[u8]) {
@@ -225,17 +276,17 @@ impl Drop for Blocked {
     }
 }
 
-/// A flag shared by two processes.
+/// A value shared by two processes.
 #[derive(Debug)]
 struct Shared(Mapping);
 
 impl Shared {
     fn new() -> io::Result<Self> {
-        Mapping::new(size_of::<AtomicBool>(), libc::MAP_SHARED).map(Self)
+        Mapping::new(size_of::<AtomicU8>(), libc::MAP_SHARED).map(Self)
     }
 
-    fn flag(&self) -> &AtomicBool {
-        // SAFETY: the mapping is zero at first, which is `false`, holds nothing but this atomic, and
+    fn value(&self) -> &AtomicU8 {
+        // SAFETY: the mapping is zero at first, which is `Found`, holds nothing but this atomic, and
         // lives as long as we do.
         unsafe { self.0.start().cast().as_ref() }
     }

@@ -32,6 +32,8 @@ pub struct Status {
     pub progress: Option<Progress>,
     /// Reads and writes of the tier since the start of the program.
     pub tier: SwapCounters,
+    /// What others have in the tier's areas.
+    pub others: Bytes,
 }
 
 /// Events of a run.
@@ -101,6 +103,10 @@ pub struct Outcome {
     pub tier_written: Bytes,
     /// Pages of zeros of the whole machine that left memory and were not written; 0 before Linux 6.12.
     pub tier_zeros: u64,
+    /// The most that others had in the tier's areas (sampled), beyond what the program has in swap.
+    pub tier_others: Bytes,
+    /// The most of the program's memory that could not be swapped, as it was locked (sampled).
+    pub locked: Bytes,
     /// Peak of the DRAM charged to the group, page cache included; `None` if the kernel keeps no peak.
     pub peak_resident: Option<Bytes>,
     /// Footprint: peak of the memory in DRAM and tier together; see [`crate::footprint`].

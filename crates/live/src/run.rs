@@ -32,8 +32,9 @@ use crate::running::{Counts, Running};
 use crate::scope;
 use crate::steer::Aids;
 use crate::steered::Steered;
-use crate::sysctl::{Attempt, PageCluster};
-use crate::tier::{MEMORY_COSTS, Spec, Tier};
+use crate::swapped::SwapCounter;
+use crate::sysctl::{Attempt, Hand, PageCluster};
+use crate::tier::{Demand, MEMORY_COSTS, Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
 use crate::waits::Waits;
 use crate::written;
@@ -193,9 +194,7 @@ impl Session {
         })
     }
 
-    /// Prepares the tier: at least twice the footprint, so that clean pages keep their copies (the
-    /// kernel frees a slot at once when swap is half full). If the footprint is unknown, the tier
-    /// grows. Reports to `observer` what is about to be destroyed.
+    /// Prepares the tier. Reports to `observer` what is about to be destroyed.
     ///
     /// # Errors
     /// See [`Tier::prepare`].
@@ -203,14 +202,14 @@ impl Session {
         &mut self,
         spec: Option<&Spec>,
         footprint: Option<Bytes>,
+        demand: &Demand,
         observer: &mut dyn FnMut(Event),
     ) -> Result<()> {
         self.footprint = footprint;
-        let needed = footprint.map(|f| Bytes(f.0.saturating_mul(2).max(64 << 20)));
         let default = Spec::Directory(self.journal.state().to_owned());
         let spec = spec.unwrap_or(&default);
         let mut say = |text: &str| observer(Event::Warning(text));
-        let tier = Tier::prepare(spec, needed, &mut self.journal, &mut say)?;
+        let tier = Tier::prepare(spec, demand, &mut self.journal, &mut say)?;
         self.tier = Some(tier);
         Ok(())
     }
@@ -297,6 +296,12 @@ impl Session {
         }
     }
 
+    /// Returns the largest size that the tier may have; `None` for a memory node and the machine's own swap.
+    pub fn tier_bound(&self) -> Option<Bytes> {
+        let bound = self.tier.as_ref().and_then(Tier::bound);
+        bound.map(|bound| bound.size())
+    }
+
     /// Version of the memory cgroup.
     pub fn cgroup_version(&self) -> Version {
         self.hierarchies.version
@@ -323,13 +328,17 @@ impl Session {
         let swapped = limit.filter(|_| self.nodes.is_none());
         let budget = self.make_budget(swapped)?;
         let (migrator, balancing) = self.move_pages(way, &budget, limit, observer)?;
-        let (steered, _knob) = self.steer(way, &budget, limit, observer)?;
+        let (steered, knob, hand) = self.steer(way, &budget, limit, observer)?;
         if let (Way::AllDram, Some(footprint)) = (way, self.footprint) {
             dram::warm(footprint);
         }
-        let _accounts = swapped
+        let accounts = swapped
             .map(|limit| Accounts::keep(&budget.statistics(), limit))
             .transpose()?;
+        let counter = SwapCounter::of(&budget);
+        if let Some(tier) = &self.tier {
+            tier.follow(Some(counter.clone()));
+        }
         let pool = zswap::pool();
         let charge = self.charge(&budget, swapped, pool)?;
         let waits = self.measure_waits(&budget)?;
@@ -337,6 +346,9 @@ impl Session {
             budget: &budget,
             limit: swapped,
             tier: self.tier.as_ref(),
+            swapped: counter,
+            accounts,
+            readahead: hand.as_ref(),
             zswap: self.zswap.as_ref(),
             balancing: balancing.as_ref(),
             charge,
@@ -369,8 +381,16 @@ impl Session {
         let the_rest = |observer: Observer| self.await_the_rest(&budget, observer);
         let (ended, seen) = running.watch(program, the_rest, observer);
         self.signals.aim(Target::Nobody);
+        if let Some(tier) = &self.tier {
+            tier.follow(None);
+        }
         let mut outcome = running.outcome(ended?, seen);
         self.tell_of_phase(&outcome, observer);
+        drop(knob);
+        // Another program may have written it after the last look.
+        if let Some(notice) = hand.as_ref().and_then(Hand::notice) {
+            observer(Event::Notice(&notice));
+        }
         outcome.written = writes.map(written::Watch::finish);
         outcome.nodes = migrator.map(Migrator::finish);
         if answers.is_some_and(|answers| answers.finish().sites == 0) {
@@ -391,14 +411,15 @@ impl Session {
         budget: &Budget,
         limit: Option<Bytes>,
         observer: Observer,
-    ) -> Result<(Option<Steered>, Option<PageCluster>)> {
+    ) -> Result<(Option<Steered>, Option<PageCluster>, Option<Hand>)> {
         let engine = self.engine(way, observer)?;
         let readahead = match (way, &engine) {
             (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way, observer)?,
             _ => None,
         };
+        let hand = readahead.as_ref().map(PageCluster::hand);
         let Some(engine) = engine else {
-            return Ok((None, readahead));
+            return Ok((None, readahead, hand));
         };
         let evictor = match way {
             Way::Terrace(policies) => {
@@ -414,7 +435,8 @@ impl Session {
         };
         let faults = FaultStream::open(budget.watched())?;
         let dram = limit.unwrap_or_else(dram::total);
-        Ok((Some(Steered::start(engine, faults, dram, aids)?), None))
+        let steered = Steered::start(engine, faults, dram, aids)?;
+        Ok((Some(steered), None, hand))
     }
 
     /// Starts to measure the waits of the program in this group, if that is asked for.

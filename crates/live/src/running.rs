@@ -2,10 +2,12 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use terrace_base::{Bytes, Result, lock};
+use terrace_base::{Bytes, Context, Result, lock};
 
+use crate::accounts::Accounts;
 use crate::balance::Balance;
 use crate::budget::{Budget, Usage};
 use crate::counters::SwapCounters;
@@ -19,6 +21,8 @@ use crate::pool::Pool;
 use crate::program::{Ended, Program};
 use crate::steer::Progress;
 use crate::steered::Steered;
+use crate::swapped::SwapCounter;
+use crate::sysctl::Hand;
 use crate::tier::{Tier, zram};
 use crate::waits::{self, Waits};
 use crate::zswap::{self, Charge, Served, Zswap};
@@ -34,6 +38,12 @@ pub(crate) struct Running<'a> {
     pub limit: Option<Bytes>,
     /// Its tier.
     pub tier: Option<&'a Tier>,
+    /// Counts what it has in swap areas.
+    pub swapped: SwapCounter,
+    /// Keeps the statistics of its group, if it has a limit.
+    pub accounts: Option<Accounts>,
+    /// Whose value the kernel's readahead has, if this run has set it.
+    pub readahead: Option<&'a Hand>,
     /// zswap, if this run has set it.
     pub zswap: Option<&'a Zswap>,
     /// NUMA balancing, if this run has set it.
@@ -90,6 +100,7 @@ pub(crate) struct Seen {
     /// The counts when the figures began to count, if not at the start.
     phase: Option<Counts>,
     intervals: Intervals,
+    others: Bytes,
 }
 
 impl Running<'_> {
@@ -106,7 +117,7 @@ impl Running<'_> {
         let observer = Mutex::new(observer);
         let mut tell = |event: Event| lock(&observer)(event);
         std::thread::scope(|scope| {
-            let watcher = scope.spawn(|| {
+            let watcher = Builder::new().spawn_scoped(scope, || {
                 let mut seen = Seen {
                     intervals: Intervals::of(self.every),
                     ..Seen::default()
@@ -125,8 +136,15 @@ impl Running<'_> {
             let is_outlived = the_rest(&mut tell);
             let ended = ended.map(|ended| self.with_the_rest(ended, is_outlived, started));
             done.store(true, Ordering::Relaxed);
-            watcher.thread().unpark();
-            let mut seen = watcher.join().unwrap_or_default();
+            let seen = watcher.map(|watcher| {
+                watcher.thread().unpark();
+                watcher.join().unwrap_or_default()
+            });
+            let why = || "the program was not looked at, as no thread can be started".into();
+            let mut seen = seen.or_fail(why).unwrap_or_else(|error| {
+                tell(Event::Notice(&error.to_string()));
+                Seen::default()
+            });
             if let Ok(ended) = &ended {
                 self.end_intervals(&mut seen, ended.wall, &mut tell);
             }
@@ -153,7 +171,7 @@ impl Running<'_> {
 
     /// Tells the figures of the last interval, which is shorter.
     fn end_intervals(&self, seen: &mut Seen, elapsed: Duration, observer: &mut dyn FnMut(Event)) {
-        let status = self.status(elapsed, self.budget.usage());
+        let status = self.status(elapsed, self.budget.usage(), Bytes(0));
         if let Some(interval) = seen.intervals.end(&status, || self.recent_waits()) {
             observer(Event::Interval(&interval));
         }
@@ -174,8 +192,12 @@ impl Running<'_> {
         if let Some(steered) = &self.steered {
             seen.mappings.look(elapsed, || steered.sample());
         }
+        let shares = self.tier.map(|tier| tier.shares(&self.swapped));
+        let shares = shares.unwrap_or_default();
+        seen.others = seen.others.max(shares.others);
         let notices = [
-            self.tier.and_then(Tier::notice),
+            self.tier.and_then(|tier| tier.notice(&shares)),
+            self.readahead.and_then(Hand::notice),
             self.zswap.and_then(Zswap::notice),
             self.balancing.and_then(Balancing::notice),
         ];
@@ -185,20 +207,21 @@ impl Running<'_> {
         if seen.phase.is_none() && self.after.is_some_and(|after| elapsed >= after) {
             seen.phase = Some(self.begin_phase(elapsed, usage));
         }
-        let status = self.status(elapsed, usage);
+        let status = self.status(elapsed, usage, shares.others);
         observer(Event::Running(&status));
         if let Some(interval) = seen.intervals.look(&status, || self.recent_waits()) {
             observer(Event::Interval(&interval));
         }
     }
 
-    fn status(&self, elapsed: Duration, usage: Usage) -> Status {
+    fn status(&self, elapsed: Duration, usage: Usage, others: Bytes) -> Status {
         Status {
             elapsed,
             usage,
             limit: self.limit,
             progress: self.steered.as_ref().map(Steered::progress),
             tier: SwapCounters::read().since(self.start.swap),
+            others,
         }
     }
 
@@ -257,6 +280,8 @@ impl Running<'_> {
             tier_unread: tier.unread,
             tier_written: Bytes::of_pages(tier.written),
             tier_zeros: tier.zeros,
+            tier_others: seen.others,
+            locked: self.accounts.as_ref().map_or(Bytes(0), Accounts::locked),
             peak_resident: self.budget.peak(),
             footprint: footprint.bytes,
             footprint_sampled: footprint.sampled,

@@ -1,31 +1,52 @@
 //! `vm.page-cluster`: how many neighbours in the swap area the kernel reads with a page (2^n).
 //!
-//! The knob is one for the whole machine. One run at a time owns it, by a lock; others leave it alone.
-//! Only uid 0 may write it, whatever capabilities a user has; in a container it may be read-only.
+//! The knob is one for the whole machine. One run at a time owns it, by a lock; others leave it alone. A value that
+//! an administrator writes meanwhile is reported, and left as it is. Only uid 0 may write it, whatever capabilities a user has; in a container it may be read-only.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use crate::guardian::Guardian;
+use crate::guardian::{Guardian, Wanted};
 use crate::journal::state::distrust;
 use crate::privilege;
-use terrace_base::{Context, Error, Result};
+use terrace_base::{Context, Error, Result, lock};
 
 const KNOB: &str = "/proc/sys/vm/page-cluster";
+/// Its value for one page a fault.
+const SINGLE: &str = "0";
 /// Directory for files that do not outlive a boot.
 const RUN: &str = "/run";
 
 /// Ownership of the knob, which is restored when dropped.
 #[derive(Debug)]
 pub struct PageCluster {
-    knob: PathBuf,
-    found: String,
+    hand: Hand,
     /// Locked while this process owns the knob; contains the value to restore after a `kill -9`, and
     /// the number of this process.
     lock: File,
     guardian: Option<Guardian>,
+}
+
+/// Whose value the knob has: shared by its owner and by who tells the user.
+#[derive(Clone, Debug)]
+pub struct Hand {
+    knob: PathBuf,
+    found: String,
+    last: Arc<Mutex<Last>>,
+}
+
+/// The last writes of the knob.
+#[derive(Debug)]
+struct Last {
+    /// Value of ours, or the one that was there when this process took it.
+    ours: String,
+    /// Value that another program has written since.
+    foreign: Option<String>,
+    /// Whether a notice has said so.
+    told: bool,
 }
 
 /// Result of the attempt to take the knob.
@@ -54,7 +75,7 @@ impl PageCluster {
     fn acquire_knob(knob: &Path, directory: &Path) -> Result<Attempt> {
         let mut attempt = Self::take(knob, directory)?;
         if let Attempt::Taken(taken) = &mut attempt {
-            let guardian = Guardian::start(knob, &taken.found, &taken.lock);
+            let guardian = Guardian::start(knob, taken.found(), &taken.lock);
             let what = || "cannot start the process that guards vm.page-cluster".into();
             taken.guardian = Some(guardian.or_fail(what)?);
         }
@@ -76,18 +97,27 @@ impl PageCluster {
         if lock.try_lock().is_err() {
             return Ok(Attempt::Another(owner.and_then(|pid| pid.parse().ok())));
         }
-        let found = match found.filter(|found| found.parse::<u32>().is_ok()) {
-            Some(found) => found.to_owned(),
-            None => read(knob)?,
-        };
+        let now = read(knob)?;
+        // What a killed owner found, unless another program has written the knob since.
+        let found = found.filter(|found| found.parse::<u32>().is_ok());
+        let found = found.filter(|found| [SINGLE, found].contains(&now.as_str()));
+        let found = found.unwrap_or(&now).to_owned();
         let ours = format!("{found} {}", std::process::id());
         lock.set_len(0)
             .and_then(|()| lock.seek(SeekFrom::Start(0)))
             .and_then(|_| lock.write_all(ours.as_bytes()))
             .or_fail(what)?;
+        let last = Last {
+            ours: now,
+            foreign: None,
+            told: false,
+        };
         Ok(Attempt::Taken(Self {
-            knob: knob.to_owned(),
-            found,
+            hand: Hand {
+                knob: knob.to_owned(),
+                found,
+                last: Arc::new(Mutex::new(last)),
+            },
             lock,
             guardian: None,
         }))
@@ -95,18 +125,63 @@ impl PageCluster {
 
     /// Returns the value found.
     pub fn found(&self) -> &str {
-        &self.found
+        &self.hand.found
     }
 
-    /// Sets one page a fault if `single`, else the value found.
+    /// Returns what tells whose value the knob has, also after this owner has gone.
+    pub fn hand(&self) -> Hand {
+        self.hand.clone()
+    }
+
+    /// Sets one page a fault if `single`, else the value found; leaves a value that another program has written.
     ///
     /// # Errors
     /// The kernel's error if the knob cannot be written.
     pub fn set(&self, single: bool) -> io::Result<()> {
-        if let Some(guardian) = &self.guardian {
-            guardian.want(single);
+        let mut last = lock(&self.hand.last);
+        if self.hand.is_foreign(&mut last) {
+            self.tell_guardian(Wanted::Foreign);
+            return Ok(());
         }
-        fs::write(&self.knob, if single { "0" } else { &self.found })
+        let value = if single { SINGLE } else { self.found() };
+        self.tell_guardian(Wanted::Changing);
+        let written = fs::write(&self.hand.knob, value);
+        value.clone_into(&mut last.ours);
+        self.tell_guardian(if single {
+            Wanted::Single
+        } else {
+            Wanted::Found
+        });
+        written
+    }
+
+    fn tell_guardian(&self, wanted: Wanted) {
+        if let Some(guardian) = &self.guardian {
+            guardian.want(wanted);
+        }
+    }
+}
+
+impl Hand {
+    /// Returns a notice if another program has written the knob, once.
+    pub fn notice(&self) -> Option<String> {
+        let mut last = lock(&self.last);
+        let is_news = self.is_foreign(&mut last) && !std::mem::replace(&mut last.told, true);
+        let foreign = last.foreign.as_ref().filter(|_| is_news)?;
+        Some(format!(
+            "another program has changed vm.page-cluster from {} to {foreign}; it is left as it is now",
+            last.ours
+        ))
+    }
+
+    /// Whether another program has written the knob since this process did. The value found is not taken for
+    /// that: the guardian writes it while this process is stopped.
+    fn is_foreign(&self, last: &mut Last) -> bool {
+        if last.foreign.is_none() {
+            let now = read(&self.knob).ok();
+            last.foreign = now.filter(|now| *now != last.ours && *now != self.found);
+        }
+        last.foreign.is_some()
     }
 }
 
@@ -228,7 +303,7 @@ pub fn may_set() -> bool {
 
 /// Whether the kernel reads single pages now.
 fn is_single() -> bool {
-    current().as_deref() == Some("0")
+    current().as_deref() == Some(SINGLE)
 }
 
 /// Reads the knob.

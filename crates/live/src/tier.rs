@@ -1,6 +1,7 @@
 //! The slower tier: one or several swap areas to which the kernel moves pages.
 
 pub(crate) mod area;
+mod bound;
 mod demotion;
 mod device;
 mod file;
@@ -8,12 +9,14 @@ mod growth;
 pub(crate) mod identity;
 mod loop_device;
 mod lower;
+mod share;
 mod spec;
 pub(crate) mod swaps;
 pub(crate) mod zram;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use terrace_base::block::Header;
@@ -22,19 +25,20 @@ use terrace_base::{Bytes, Error, Result};
 use terrace_policy::prefetch::Costs;
 use uuid::Uuid;
 
-use crate::dram;
 use crate::journal::{Change, Journal};
 use crate::pool::Pool;
+use crate::swapped::SwapCounter;
 use crate::written;
 
-pub use area::Area;
-use area::SMALLEST;
+pub use area::{Area, SMALLEST};
+pub use bound::{Bound, Demand};
 use demotion::Demotion;
 pub use file::free_space;
 use growth::Growth;
 pub use identity::{Identity, Node};
 use lower::Lower;
-pub use spec::Spec;
+pub use share::Shares;
+pub use spec::{Choice, Spec};
 pub(crate) use swaps::NEGLIGIBLE;
 pub use zram::Moved;
 
@@ -62,6 +66,10 @@ pub struct Tier {
     kind: Option<u64>,
     /// The disk below the first area. Removed after the areas.
     lower: Option<Lower>,
+    /// The size that all of it may have; `None` for the machine's own swap.
+    bound: Option<Bound>,
+    /// Whether a notice has said that others have filled it up.
+    told_of_others: AtomicBool,
 }
 
 /// What a tier of compressed memory did during a run, for the whole machine.
@@ -75,14 +83,14 @@ pub struct Compressed {
 }
 
 impl Tier {
-    /// Prepares the tier. `needed` is the size that it has to hold; if that is unknown, the tier grows
-    /// with its use up to twice the machine's memory. Notices go to `say`.
+    /// Prepares a tier of the size that `demand` asks for; if that is unknown, the tier grows with the use of
+    /// the program ([`Tier::follow`]), up to a bound. Notices go to `say`.
     ///
     /// # Errors
     /// A usage error if the tier cannot be what was asked for; otherwise a failure.
     pub fn prepare(
         spec: &Spec,
-        needed: Option<Bytes>,
+        demand: &Demand,
         journal: &mut Journal,
         say: &mut dyn FnMut(&str),
     ) -> Result<Self> {
@@ -91,40 +99,58 @@ impl Tier {
                 "this kernel has no swap (CONFIG_SWAP is off); boot one that has",
             ));
         }
-        match spec {
+        let tier = match spec {
+            Spec::Existing if demand.allowed.is_some() => Err(Error::usage(
+                "--tier existing is the machine's own swap, whose size is the administrator's; leave --tier-size out",
+            )),
             Spec::Existing => existing(),
             Spec::Node(_) => Err(Error::usage(
                 "a memory node is no swap area; --tier node:N is for terrace run alone",
             )),
             Spec::Directory(directory) => {
-                Self::begin(files(directory, needed, journal)?, journal, Area::make)
+                let (areas, bound) = files(directory, demand, journal)?;
+                Ok(Self::begin(areas, journal, Area::make)?.bounded(bound))
             }
             Spec::Device { path, force } => {
-                let claim = device::claim(path, needed.unwrap_or(SMALLEST), *force)?;
+                let claim = device::claim(path, demand.least(), *force)?;
+                let bound = demand.on_device(claim.size())?;
                 device::warn(&claim, say);
                 let area = Area::Device(claim.path.clone());
-                Self::begin(vec![area], journal, move |_, uuid| claim.prepare(uuid))
+                let make = move |_: &Area, uuid| claim.prepare(uuid, Some(bound.size()));
+                Ok(Self::begin(vec![area], journal, make)?.bounded(bound))
             }
             Spec::Zram => {
+                let bound = demand.in_memory()?;
                 let (number, added) = zram::take()?;
-                let area = Area::Zram(number, needed.unwrap_or_else(most), added);
-                Self::begin(vec![area], journal, Area::make).inspect_err(|_| {
+                let area = Area::Zram(number, bound.size(), added);
+                let tier = Self::begin(vec![area], journal, Area::make).inspect_err(|_| {
                     let _ = zram::remove(number, added);
-                })
+                });
+                Ok(tier?.bounded(bound))
             }
-            Spec::TwoLevels(disk) => Self::two_levels(disk, needed, journal, say),
+            Spec::TwoLevels(disk) => Self::two_levels(disk, demand, journal, say),
+        }?;
+        if let Some(notice) = tier.bound.and_then(|bound| bound.notice(demand.wanted)) {
+            say(&notice);
         }
+        Ok(tier)
+    }
+
+    fn bounded(mut self, bound: Bound) -> Self {
+        self.bound = Some(bound);
+        self
     }
 
     /// Makes a zram device above a file or device. The device goes first if anything fails, because it uses
     /// what is below.
     fn two_levels(
         disk: &Spec,
-        needed: Option<Bytes>,
+        demand: &Demand,
         journal: &mut Journal,
         say: &mut dyn FnMut(&str),
     ) -> Result<Self> {
-        let mut lower = Lower::plan(disk, needed, journal)?;
+        let bound = demand.in_memory()?;
+        let mut lower = Lower::plan(disk, demand, journal)?;
         let (number, added) = zram::take()?;
         let give_back = |_: &Error| {
             let _ = zram::remove(number, added);
@@ -132,13 +158,15 @@ impl Tier {
         zram::require_writeback(number)
             .and_then(|()| lower.note(journal))
             .inspect_err(give_back)?;
-        let upper = Area::Zram(number, needed.unwrap_or_else(most), added);
+        let upper = Area::Zram(number, bound.size(), added);
         let make = |upper: &Area, uuid| {
             lower.make(say)?;
             lower.put_below(number)?;
             upper.make(uuid)
         };
-        let mut tier = Self::begin(vec![upper], journal, make).inspect_err(give_back)?;
+        let mut tier = Self::begin(vec![upper], journal, make)
+            .inspect_err(give_back)?
+            .bounded(bound);
         lower.note(journal)?;
         tier.lower = Some(lower);
         tier.demotion = Some(Demotion::start(number)?);
@@ -162,13 +190,8 @@ impl Tier {
         make(first, identity.uuid)?;
         *identity = identity.clone().located(&first.path())?;
         journal.note(Change::Tier(first.clone(), identity.clone()))?;
-        let mut tier = Self {
-            growth: None,
-            demotion: None,
-            areas,
-            kind: None,
-            lower: None,
-        };
+        let mut tier = Self::default();
+        tier.areas = areas;
         tier.areas[0].0.switch_on()?;
         tier.kind = swaps::kind_of_new(&tier.areas[0].0.path());
         if tier.areas.len() > 1 {
@@ -202,10 +225,56 @@ impl Tier {
         }
     }
 
-    /// Returns a notice about the tier that was not returned before, if any.
-    pub fn notice(&self) -> Option<String> {
+    /// Returns the size that all of it may have, and why; `None` for the machine's own swap.
+    pub fn bound(&self) -> Option<Bound> {
+        self.bound
+    }
+
+    /// Grows with what this program has in swap from now on, if it grows; with nobody's for `None`.
+    pub(crate) fn follow(&self, program: Option<SwapCounter>) {
+        if let Some(growth) = &self.growth {
+            growth.follow(program);
+        }
+    }
+
+    /// Counts who has what in it: in the run's own areas, or in all where the tier is the machine's own swap.
+    pub(crate) fn shares(&self, program: &SwapCounter) -> Shares {
+        let is_ours = |path: &Path| self.areas.iter().any(|(area, _)| area.path() == path);
+        Shares::count(program, || {
+            let mut areas = active();
+            areas.retain(|swap| self.areas.is_empty() || is_ours(&swap.path));
+            areas
+        })
+    }
+
+    /// Returns a notice about the tier, whose shares are these, that was not returned before, if any.
+    pub(crate) fn notice(&self, shares: &Shares) -> Option<String> {
         let growth = self.growth.as_ref().and_then(Growth::problem);
-        growth.or_else(|| self.demotion.as_ref()?.problem())
+        growth
+            .or_else(|| self.demotion.as_ref()?.problem())
+            .or_else(|| self.notice_of_others(shares))
+    }
+
+    /// Returns a notice if others have filled it up, once: it does not grow for them.
+    fn notice_of_others(&self, shares: &Shares) -> Option<String> {
+        let rest = self.size()?.0.saturating_sub(shares.size.0);
+        let grows = rest >= SMALLEST.0 && growth::is_short(shares.own, shares.size);
+        if !shares.is_crowded() || grows || self.told_of_others.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let is_ours = |path: &Path| self.areas.iter().any(|(area, _)| area.path() == path);
+        let mut elsewhere = active().into_iter().filter(|swap| !is_ours(&swap.path));
+        let outcome = match elsewhere.any(|swap| swap.used.0 + NEGLIGIBLE.0 < swap.size.0) {
+            true => "what this program swaps now goes to other swap areas of the machine",
+            false => {
+                "this program can swap no more, and is killed when it needs more than its DRAM; end the others, \
+                 or switch on a swap area for them (swapon)"
+            }
+        };
+        Some(format!(
+            "other programs have {} in the tier, which is full with that ({}) and does not grow for them: {outcome}",
+            shares.others, shares.size
+        ))
     }
 
     /// Returns what is in zram, and what went to the disk below it so far; `None` for another tier.
@@ -247,8 +316,9 @@ impl Tier {
         if let Some(lower) = &self.lower {
             return format!("{first} in front of {lower}");
         }
-        let Some(most) = self.size().filter(|_| self.areas.len() > 1) else {
-            return first.to_string();
+        let reason = self.bound.and_then(|bound| bound.reason());
+        let (Some(bound), true) = (self.bound, self.areas.len() > 1) else {
+            return first.to_string() + &reason.map_or(String::new(), |why| format!(" ({why})"));
         };
         let on = self
             .areas
@@ -257,7 +327,7 @@ impl Tier {
         let now = Bytes(on.map(|swap| swap.size.0).sum());
         let place = first.path();
         let place = place.parent().unwrap_or(&place).display();
-        format!("swap files of {now} in {place}, which may grow to {most}")
+        format!("swap files of {now} in {place}, which may grow to {bound}")
     }
 
     /// Switches the areas off and removes them.
@@ -342,14 +412,10 @@ fn existing() -> Result<Tier> {
     )))
 }
 
-/// Returns the largest useful size for a program of unknown footprint.
-fn most() -> Bytes {
-    Bytes(dram::total().0.saturating_mul(2))
-}
-
-/// Returns the swap files of a run in `directory`, in the order in which they are made.
-fn files(directory: &Path, needed: Option<Bytes>, journal: &Journal) -> Result<Vec<Area>> {
-    let sizes = sizes(directory, needed)?.into_iter().zip(1..);
+/// Returns the swap files of a run in `directory`, in the order in which they are made, and the bound of their
+/// sizes.
+fn files(directory: &Path, demand: &Demand, journal: &Journal) -> Result<(Vec<Area>, Bound)> {
+    let (sizes, bound) = sizes(directory, demand)?;
     let file = |(size, number)| {
         let name = match number {
             1 => "swap".to_owned(),
@@ -357,28 +423,18 @@ fn files(directory: &Path, needed: Option<Bytes>, journal: &Journal) -> Result<V
         };
         Area::File(journal.path_for(directory, &name), size)
     };
-    Ok(sizes.map(file).collect())
+    Ok((sizes.into_iter().zip(1..).map(file).collect(), bound))
 }
 
-/// Returns the sizes of the swap files in `directory`, in the order in which they are made: one of
-/// the `needed` size, or those of a tier that grows.
-fn sizes(directory: &Path, needed: Option<Bytes>) -> Result<Vec<Bytes>> {
-    let free = file::room(directory)?;
-    let (room, least) = match needed {
-        Some(needed) => (free.0 / 10 * 9, needed),
-        None => (free.0 / 4 * 3, SMALLEST),
+/// Returns the sizes of the swap files in `directory`, in the order in which they are made, and their bound: one
+/// of the size that is wanted, or those of a tier that grows.
+fn sizes(directory: &Path, demand: &Demand) -> Result<(Vec<Bytes>, Bound)> {
+    let bound = demand.on_disk(directory, file::room(directory)?)?;
+    let sizes = match demand.wanted {
+        Some(_) => vec![bound.size()],
+        None => growth::plan(bound.size()),
     };
-    if room < least.0 {
-        return Err(Error::usage(format!(
-            "the tier {} has {free} free and {least} are needed; \
-             free some space or name another directory",
-            directory.display()
-        )));
-    }
-    Ok(match needed {
-        Some(needed) => vec![needed],
-        None => growth::plan(most().min(Bytes(room))),
-    })
+    Ok((sizes, bound))
 }
 
 #[cfg(test)]
@@ -388,14 +444,14 @@ mod tests {
     #[test]
     fn tmpfs_is_no_second_tier() {
         let shm = Path::new("/dev/shm");
-        let error = sizes(shm, Some(SMALLEST)).unwrap_err().to_string();
+        let error = sizes(shm, &Demand::default()).unwrap_err().to_string();
         assert!(error.contains("tmpfs"), "{error}");
     }
 
     #[test]
     fn a_full_disk_is_named_with_what_is_needed() {
-        let needed = Bytes(1 << 60);
-        let error = sizes(Path::new(env!("CARGO_MANIFEST_DIR")), Some(needed)).unwrap_err();
+        let demand = Demand::of_program(Some(Bytes(1 << 60)), Bytes(0), None);
+        let error = sizes(Path::new(env!("CARGO_MANIFEST_DIR")), &demand).unwrap_err();
         assert!(error.to_string().contains("1.00 EiB are needed"), "{error}");
     }
 
@@ -403,9 +459,10 @@ mod tests {
     fn a_tier_of_unknown_size_begins_small_and_leaves_the_disk_room() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let free = file::room(here).unwrap();
-        let sizes = sizes(here, None).unwrap();
+        let (sizes, bound) = sizes(here, &Demand::default()).unwrap();
         assert!(sizes[0] <= Bytes(1 << 30));
         let all: u64 = sizes.iter().map(|size| size.0).sum();
-        assert!(all <= most().0 && all <= free.0 / 4 * 3 + SMALLEST.0);
+        // Other programs write to the disk meanwhile.
+        assert!(all <= bound.size().0 && all <= free.0 / 2 + SMALLEST.0);
     }
 }

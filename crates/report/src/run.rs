@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use terrace_base::{Bytes, median};
 use terrace_live::balance::Balance;
-use terrace_live::compare::{Results, Runs};
+use terrace_live::compare::{Effective, Results, Runs};
 use terrace_live::nodes::Figures;
 use terrace_live::pool::Pool;
 use terrace_live::run::Outcome;
@@ -143,6 +143,7 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
         .table(table)
         .prose(settings(results))
         .prose(phase(results, endurance))
+        .prose(others(results))
         .prose(explained)
         .prose(imbalances(results))
 }
@@ -298,6 +299,19 @@ fn settings(results: &Results) -> String {
     line
 }
 
+/// Returns a sentence on what others had in the tier, if they had anything.
+fn others(results: &Results) -> String {
+    let outcomes = results.runs.iter().flat_map(|runs| &runs.outcomes);
+    let most = outcomes.map(|outcome| outcome.tier_others).max();
+    match most.unwrap_or_default() {
+        Bytes(0) => String::new(),
+        most => format!(
+            "Other programs had up to {most} in the tier: reads and writes of the tier are theirs as well. It does not \
+             grow for them.\n"
+        ),
+    }
+}
+
 /// Returns a sentence for each way in whose typical run pages came from the tier for no known reason, or
 /// fewer came than there were reasons.
 fn imbalances(results: &Results) -> String {
@@ -375,9 +389,8 @@ pub fn remarks(results: &Results) -> Vec<String> {
                 ));
             } else if outcome.oom_kills > 0 {
                 remarks.push(format!(
-                    "the kernel killed {program} because it needed more than its DRAM budget of {} \
-                     plus the tier ({}); raise --dram, or name a larger tier or --footprint",
-                    results.effective.dram, results.effective.tier
+                    "the kernel killed {program} {}",
+                    why_killed(outcome, &results.effective)
                 ));
             }
         }
@@ -387,6 +400,30 @@ pub fn remarks(results: &Results) -> Vec<String> {
         remarks.push(format!("{error}; put it back with: terrace doctor --clean"));
     }
     remarks
+}
+
+/// Returns why the kernel killed a program that swaps, and what to do.
+fn why_killed(outcome: &Outcome, effective: &Effective) -> String {
+    let (dram, locked) = (effective.dram, outcome.locked);
+    if locked.0 > dram.0 / 2 {
+        return format!(
+            "because its DRAM budget of {dram} was full of memory that it has locked (mlock), {locked} when last \
+             counted: locked memory cannot go to the tier; raise --dram, or have the program lock less"
+        );
+    }
+    let others = match outcome.tier_others {
+        Bytes(0) => String::new(),
+        others => format!(", of which other programs had up to {others}"),
+    };
+    let and_locked = match locked {
+        Bytes(0) => String::new(),
+        locked => format!(" ({locked} of it locked)"),
+    };
+    format!(
+        "because it needed more than its DRAM budget of {dram}{and_locked} plus the tier ({}{others}); raise --dram, \
+         --footprint or --tier-size, or name a larger --tier",
+        effective.tier
+    )
 }
 
 fn ratio(value: Option<f64>) -> String {

@@ -50,6 +50,10 @@ pub struct RunSettings {
     pub measured_after_s: Option<f64>,
     /// Tier, described for people.
     pub tier: String,
+    /// The largest size that the tier might have had, in bytes; missing for a memory node, the machine's own swap, and
+    /// in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier_bound_bytes: Option<u64>,
     /// zswap in front of the tier, as `--zswap` would name it; missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zswap: Option<String>,
@@ -145,6 +149,10 @@ pub struct Way {
     /// 0 before Linux 6.12, which writes them, and missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier_zero_pages: Option<u64>,
+    /// The most that other programs had in the tier's areas, in bytes, over all repetitions (sampled): what was in the
+    /// areas beyond what the program had in swap, or 0 if that was negligible. Missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier_others_bytes: Option<u64>,
     /// Peak of the DRAM charged to the cgroup, page cache included; null if the kernel keeps no
     /// peak.
     pub peak_resident_bytes: Option<u64>,
@@ -502,6 +510,7 @@ impl RunSettings {
             footprint_measured: effective.footprint_measured,
             measured_after_s: effective.measured_after.map(|time| time.as_secs_f64()),
             tier: effective.tier.clone(),
+            tier_bound_bytes: effective.tier_bound.map(|bound| bound.0),
             zswap: Some(effective.zswap.clone()),
             prefetch: names(&effective.prefetch),
             eviction: Some(effective.eviction.join(", ")),
@@ -579,6 +588,7 @@ impl Way {
             tier_read_bytes: middle(|o| o.tier_read.0),
             tier_written_bytes: middle(|o| o.tier_written.0),
             tier_zero_pages: Some(middle(|o| o.tier_zeros)),
+            tier_others_bytes: outcomes.iter().map(|o| o.tier_others.0).max(),
             peak_resident_bytes: typical.peak_resident.map(|p| p.0),
             footprint_bytes: middle(|o| o.footprint.0),
             footprint_sampled: Some(outcomes.iter().any(|o| o.footprint_sampled)),

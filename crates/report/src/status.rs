@@ -40,6 +40,9 @@ impl StatusLine {
                 rate(Bytes::of_pages(tier.written), time)
             ));
         }
+        if status.others > Bytes(0) {
+            parts.push(format!("{} of others in the tier", status.others));
+        }
         if let Some(story) = status.progress.map(|p| p.story) {
             let ended = story.used + story.late + story.wasted;
             let used = (story.used + story.late) * 100;
@@ -101,6 +104,7 @@ mod tests {
                 read,
                 ..SwapCounters::default()
             },
+            others: Bytes(0),
         }
     }
 
@@ -114,9 +118,18 @@ mod tests {
         let mut line = StatusLine::default();
         line.line(step.clone(), &status(1, 100, 0));
         assert_eq!(
-            line.line(step, &status(3, 2100, 512)),
+            line.line(step.clone(), &status(3, 2100, 512)),
             "terrace 3 s | DRAM 200 MiB of 256 MiB | 1,000 major faults/s | \
              tier read 1.00 MiB/s written 0 B/s | 90 % of prefetches used"
+        );
+        let beside = Status {
+            others: Bytes(600 << 20),
+            ..status(4, 2100, 512)
+        };
+        let line = line.line(step, &beside);
+        assert!(
+            line.contains(" | 600 MiB of others in the tier | "),
+            "{line}"
         );
     }
 }

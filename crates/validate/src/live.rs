@@ -5,7 +5,7 @@ use terrace_live::compare;
 use terrace_live::input::Inputs;
 use terrace_live::program::Invocation;
 use terrace_live::run::{Dram, Event, Outcome, Policies, Session, Way};
-use terrace_live::tier;
+use terrace_live::tier::{self, Demand};
 use terrace_sim::pages::Prefetch;
 
 /// What is measured.
@@ -16,8 +16,8 @@ pub struct Plan<'a> {
     pub dram: Dram,
     /// Its footprint, without page cache; none: it is measured by a run of its own.
     pub footprint: Option<Bytes>,
-    /// The tier for the rest; none: the default.
-    pub tier: Option<&'a tier::Spec>,
+    /// The tier for the rest.
+    pub tier: &'a tier::Choice,
     /// How pages are fetched ahead.
     pub prefetch: &'a Prefetch,
 }
@@ -118,7 +118,13 @@ fn measure_in(
     // Samples miss a peak, and a tier more than half full makes the kernel give up clean copies,
     // which then are written again: a difference between tiers, not between the two halves.
     let roomy = Bytes(footprint.0.saturating_mul(2));
-    session.prepare_tier(plan.tier, Some(roomy), progress)?;
+    let demand = Demand {
+        wanted: Some(Bytes(roomy.0.saturating_mul(2)).max(tier::SMALLEST)),
+        least: roomy,
+        allowed: plan.tier.allowed,
+    };
+    let spec = plan.tier.spec.as_ref();
+    session.prepare_tier(spec, Some(roomy), &demand, progress)?;
     progress(Event::Notice("running it with all the DRAM it wants"));
     let all_dram = vec![run(session, &Way::AllDram, None)?];
     progress(Event::Notice(&format!("running it with {limit} of DRAM")));

@@ -27,8 +27,8 @@ pub struct Request {
     pub command: Invocation,
     /// Its DRAM.
     pub dram: Dram,
-    /// The tier for the rest; none: a swap file in the state directory.
-    pub tier: Option<tier::Spec>,
+    /// The tier for the rest.
+    pub tier: tier::Choice,
     /// How pages are fetched ahead.
     pub prefetch: Prefetch,
     /// How often each way is run live.
@@ -143,9 +143,14 @@ fn inputs(request: &Request, progress: &mut dyn FnMut(Event)) -> Result<Inputs> 
     let session = Session::open()?;
     let runs = 1 + 2 * request.repeat.max(1) + usize::from(request.trace.is_none());
     let interrupted = || session.asked_to_end().is_some();
-    let inputs = Inputs::prepare(runs, &interrupted, request.tier.as_ref(), &mut |text| {
-        progress(Event::Notice(text));
-    })?;
+    let inputs = Inputs::prepare(
+        runs,
+        &interrupted,
+        request.tier.spec.as_ref(),
+        &mut |text| {
+            progress(Event::Notice(text));
+        },
+    )?;
     let asked_to_end = session.asked_to_end();
     session.close()?;
     match asked_to_end {
@@ -167,7 +172,7 @@ fn observe(
         command: &request.command,
         dram: request.dram,
         footprint: None,
-        tier: request.tier.as_ref(),
+        tier: &request.tier,
         prefetch: &request.prefetch,
     };
     let mut calibrations: Vec<Calibration> = request.calibration.iter().cloned().collect();

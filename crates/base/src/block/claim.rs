@@ -118,12 +118,12 @@ fn data(
 }
 
 impl Claim {
-    /// Writes a header of ours, by which the device is known if it is not given back. Data on it is
-    /// destroyed.
+    /// Writes a header of ours, by which the device is known if it is not given back; as an area it has at most
+    /// `most` bytes, or all of the device. Data on it is destroyed.
     ///
     /// # Errors
     /// A failure if it cannot be written to.
-    pub fn prepare(&self, uuid: Uuid) -> Result<()> {
+    pub fn prepare(&self, uuid: Uuid, most: Option<Bytes>) -> Result<()> {
         let what = || format!("cannot prepare the device {}", self.path.display());
         if self.data.is_some() {
             content::blank(&self.file, self.size).or_fail(what)?;
@@ -131,7 +131,13 @@ impl Claim {
             // others while the device is ours.
             unsafe { libc::ioctl(self.file.as_raw_fd(), REREAD_PARTITIONS) };
         }
-        header::write(&self.file, self.size, uuid).or_fail(what)
+        let size = most.map_or(self.size, |most| most.min(self.size));
+        header::write(&self.file, size, uuid).or_fail(what)
+    }
+
+    /// Returns the size of the device.
+    pub fn size(&self) -> Bytes {
+        self.size
     }
 
     /// Lets programs that this process starts from now on share the claim: the device stays claimed until they have

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use terrace_live::tier::Spec;
+use terrace_base::Bytes;
+use terrace_live::tier::{Choice, Spec};
 
 /// The options that name a tier.
 #[derive(Args)]
@@ -17,6 +18,15 @@ pub struct Tier {
     /// another socket. The default is the state directory.
     #[arg(long, value_name = "TIER", value_parser = Spec::parse)]
     tier: Option<Spec>,
+
+    /// Largest size of the tier, as 16G
+    ///
+    /// By default it is what the footprint needs, twice that; a tier for a program of unknown footprint grows with
+    /// what the program swaps to it, up to twice the machine's memory. Without the option and with it, a tier in a
+    /// directory never takes more than half of the free disk. Of a device the rest is not used.
+    #[arg(long, value_name = "SIZE", value_parser = Choice::parse_allowed, allow_hyphen_values = true,
+          hide_short_help = true)]
+    tier_size: Option<Bytes>,
 
     /// Use a device with --tier although it holds data, which is destroyed
     ///
@@ -32,9 +42,12 @@ impl Tier {
         Some(("--tier", device))
     }
 
-    /// Returns the tier, if one was named.
-    pub fn spec(self) -> Option<Spec> {
-        self.tier.map(|tier| tier.forced(self.force))
+    /// Returns the tier that was chosen.
+    pub fn choice(self) -> Choice {
+        Choice {
+            spec: self.tier.map(|tier| tier.forced(self.force)),
+            allowed: self.tier_size,
+        }
     }
 }
 
@@ -48,6 +61,7 @@ mod tests {
     fn no_result_goes_to_the_device_of_the_tier() {
         let of = |tier| Tier {
             tier: Some(tier),
+            tier_size: None,
             force: false,
         };
         let path = Path::new("device");

@@ -165,6 +165,14 @@ impl Case {
         })
     }
 
+    /// Makes a file that was made before root's alone; needs root.
+    pub fn root_s(mut self, name: &'static str) -> Self {
+        self.needs_root = true;
+        self.mode(name, 0o600).prepared(move |place| {
+            chown(place.join(name), Some(0), Some(0)).expect("an owner");
+        })
+    }
+
     /// Runs Terrace with these arguments, after all that was said before; it must succeed.
     pub fn after(mut self, line: impl Into<String>) -> Self {
         self.steps.push(Step::Run(line.into()));

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags};
 
@@ -16,15 +17,22 @@ use super::{Change, Entry, Journal, State, boot_id, name_of, owner_of};
 use crate::cgroup;
 use crate::delegation;
 use crate::nodes::balancing;
+use crate::privilege;
 use crate::sched::held::{Held, put_back_all};
 use crate::sysctl;
 use crate::tier::area::Area;
 use crate::zswap;
 use terrace_base::mounts;
+use terrace_base::process::Figures;
 use terrace_base::{Bytes, Context, Error, Result};
 
 /// The magic numbers of the two versions of the cgroup file system (linux/magic.h).
 const CGROUP_FILE_SYSTEMS: [u64; 2] = [0x0027_e0eb, 0x6367_7270];
+
+/// Clock ticks in a second of the times in `/proc` (`USER_HZ`, include/asm-generic/param.h).
+const USER_HZ: u64 = 100;
+/// Seconds by which the clocks of files and of processes may differ.
+const CLOCKS_DIFFER: u64 = 2;
 
 /// The leftovers of one run.
 #[derive(Debug)]
@@ -40,7 +48,7 @@ pub struct Found {
     pub leftovers: Vec<Leftover>,
     /// What ended runs have left to running ones; empty if none runs, for then it is a leftover.
     pub handed_over: Vec<Leftover>,
-    /// Number of running runs.
+    /// Number of running runs, those of other users among them.
     pub going_on: usize,
     /// A sentence for each file that has a journal's name but is not trusted.
     pub strays: Vec<String>,
@@ -84,6 +92,13 @@ impl Found {
         names.retain(|name| owner_of(name).is_some() && Some(name.as_os_str()) != own);
         let mut found = Self::default();
         for name in names {
+            if let Some(age) = state.age_of_closed(&name) {
+                match owner_of(&name).is_some_and(|owner| is_older(owner, age)) {
+                    true => found.going_on += 1,
+                    false => found.strays.push(closed(&state.path().join(&name))),
+                }
+                continue;
+            }
             let run =
                 Entry::read(state, &name).map(|entry| entry.map(|entry| Leftover { name, entry }));
             match run {
@@ -294,6 +309,26 @@ impl Leftover {
         self.hold_name(path)?;
         hold_group(path)
     }
+}
+
+/// Whether a process runs that is older than this, as the writer of a journal of this age is.
+fn is_older(pid: u32, age: Duration) -> bool {
+    let Some(figures) = Figures::of(pid).ok().flatten().filter(|it| !it.has_ended) else {
+        return false;
+    };
+    let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let started = figures.started / USER_HZ;
+    let runs_for = (since_boot.tv_sec as u64).saturating_sub(started);
+    runs_for + CLOCKS_DIFFER >= age.as_secs()
+}
+
+/// A sentence on a journal that this user may not read, and whose run was killed.
+fn closed(journal: &Path) -> String {
+    format!(
+        "{} is the journal of another user's run, which was killed; to see and undo what it left, run: {}",
+        journal.display(),
+        privilege::as_root()
+    )
 }
 
 /// Checks that a path leads to a block device, if it exists, so that nothing is written to a file.

@@ -13,9 +13,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 
 use terrace_base::{Context, Error, Result, user};
 
@@ -143,6 +144,19 @@ impl State {
             }
             Err(e) => Err(cannot(e)),
         }
+    }
+
+    /// Returns how long ago a file was written that is closed to this user, and not to another; `None` for any
+    /// other file.
+    pub fn age_of_closed(&self, name: &OsStr) -> Option<Duration> {
+        let opened = rustix::fs::accessat(&self.directory, name, Access::READ_OK, AtFlags::EACCESS);
+        if opened != Err(rustix::io::Errno::ACCESS) {
+            return None;
+        }
+        let found = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let written = UNIX_EPOCH + Duration::from_secs(u64::try_from(found.st_mtime).ok()?);
+        let is_anothers = found.st_uid != rustix::process::geteuid().as_raw();
+        is_anothers.then(|| written.elapsed().unwrap_or_default())
     }
 
     /// Replaces a file atomically.

@@ -14,7 +14,8 @@ use crate::pool::Pool;
 use crate::program::{Invocation, Program};
 use crate::running::{Counts, Running};
 use crate::steered::Steered;
-use crate::sysctl::PageCluster;
+use crate::swapped::SwapCounter;
+use crate::sysctl::{Hand, PageCluster};
 use crate::tier::Tier;
 use crate::written;
 use crate::zswap::{self, Charge};
@@ -33,7 +34,10 @@ struct Settled {
     steered: Option<Steered>,
     charge: Option<Charge>,
     writes: Option<written::Watch>,
-    _held: (Option<Accounts>, Option<PageCluster>),
+    accounts: Option<Accounts>,
+    /// Held until the program has ended.
+    knob: Option<PageCluster>,
+    hand: Option<Hand>,
 }
 
 impl Session {
@@ -81,10 +85,17 @@ impl Session {
                 (Settled::default(), Some(error))
             }
         };
+        let counter = SwapCounter::of(&budget);
+        if let Some(tier) = &self.tier {
+            tier.follow(Some(counter.clone()));
+        }
         let running = Running {
             budget: &budget,
             limit: settled.limit,
             tier: self.tier.as_ref(),
+            swapped: counter,
+            accounts: settled.accounts,
+            readahead: settled.hand.as_ref(),
             zswap: self.zswap.as_ref(),
             balancing: None,
             charge: settled.charge,
@@ -98,8 +109,16 @@ impl Session {
         let the_rest = |observer: Observer| self.await_the_rest(&budget, observer);
         let (ended, seen) = running.watch(program, the_rest, observer);
         self.signals.aim(Target::Nobody);
+        if let Some(tier) = &self.tier {
+            tier.follow(None);
+        }
         let mut outcome = running.outcome(ended?, seen);
         self.tell_of_phase(&outcome, observer);
+        drop(settled.knob);
+        // Another program may have written it after the last look.
+        if let Some(notice) = settled.hand.as_ref().and_then(Hand::notice) {
+            observer(Event::Notice(&notice));
+        }
         outcome.written = settled.writes.map(written::Watch::finish);
         leave_lesson(way, &mut outcome, observer)?;
         failure.map_or(Ok(outcome), Err)
@@ -133,14 +152,16 @@ impl Session {
             began.elapsed().as_secs_f64()
         )));
         let writes = self.watch_writes(budget)?;
-        let (steered, knob) = self.steer(way, budget, Some(limit), observer)?;
+        let (steered, knob, hand) = self.steer(way, budget, Some(limit), observer)?;
         Ok(Settled {
             limit: Some(limit),
             start,
             steered,
             charge,
             writes,
-            _held: (Some(accounts), knob),
+            accounts: Some(accounts),
+            knob,
+            hand,
         })
     }
 }
@@ -161,6 +182,7 @@ fn await_peak(budget: &Budget, time: Duration, observer: Observer) -> Option<Byt
             limit: None,
             progress: None,
             tier: SwapCounters::default(),
+            others: Bytes(0),
         }));
         std::thread::sleep(LOOK_EVERY.min(time.saturating_sub(began.elapsed())));
     }

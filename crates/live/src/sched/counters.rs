@@ -11,6 +11,7 @@ use perf_event::events::Hardware;
 use perf_event::{Builder, Counter, Group, GroupData, ReadFormat};
 
 use super::load::Stat;
+use crate::perf;
 
 /// Events of a task: cycles, instructions, and misses of the last-level cache.
 const EVENTS: [Hardware; 3] = [
@@ -66,8 +67,7 @@ pub fn missing() -> Option<&'static str> {
                 "the processor shows no counters here, as in most virtual machines".to_owned()
             }
             Some(libc::EACCES | libc::EPERM) => {
-                "processor counters need CAP_PERFMON, or kernel.perf_event_paranoid at 2 or less"
-                    .to_owned()
+                format!("processor counters are refused; {}", perf::remedy(&refused))
             }
             _ => format!("processor counters cannot be used ({refused})"),
         })

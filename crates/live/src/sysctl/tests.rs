@@ -43,6 +43,78 @@ fn one_owner_at_a_time_and_put_back() {
 }
 
 #[test]
+fn what_another_program_writes_meanwhile_is_left_and_told_once() {
+    let (state, knob) = knob();
+    let acquire = || taken(PageCluster::acquire_knob(&knob, state.path()));
+    // Each value that the owner may have written last, and what another program writes.
+    for (single, foreign) in [(true, "5"), (false, "5"), (false, "0")] {
+        fs::write(&knob, "3\n").unwrap();
+        let owner = acquire();
+        let hand = owner.hand();
+        owner.set(true).unwrap();
+        owner.set(single).unwrap();
+        assert_eq!(hand.notice(), None);
+        fs::write(&knob, foreign).unwrap();
+        owner.set(!single).unwrap();
+        assert_eq!(value(&knob), foreign);
+        let notice = hand.notice().unwrap();
+        assert!(
+            notice.contains(&format!("to {foreign}; it is left")),
+            "{notice}"
+        );
+        assert_eq!(hand.notice(), None, "once");
+        drop(owner);
+        assert_eq!(value(&knob), foreign);
+    }
+    let owner = acquire();
+    assert_eq!(owner.found(), "0", "the next owner finds that");
+    let hand = owner.hand();
+    owner.set(true).unwrap();
+    fs::write(&knob, "4").unwrap();
+    drop(owner);
+    assert_eq!(value(&knob), "4");
+    assert!(
+        hand.notice().is_some(),
+        "also when nobody looked in between"
+    );
+}
+
+#[test]
+fn what_was_written_after_a_kill_is_what_the_next_owner_finds() {
+    let (state, knob) = knob();
+    let take = || taken(PageCluster::take(&knob, state.path()));
+    let killed = take();
+    killed.set(true).unwrap();
+    killed.lock.unlock().unwrap();
+    std::mem::forget(killed);
+    fs::write(&knob, "5").unwrap();
+    let next = take();
+    assert_eq!(next.found(), "5");
+    drop(next);
+    assert_eq!(value(&knob), "5");
+}
+
+#[test]
+fn a_guardian_leaves_what_another_program_has_written() {
+    let (state, knob) = knob();
+    let owner = Owner::start(state.path());
+    fs::write(&knob, "5").unwrap();
+    for signal in [libc::SIGSTOP, libc::SIGCONT] {
+        owner.send(signal);
+        // Longer than its pause; a slow machine sees less of it.
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(value(&knob), "5");
+    }
+    let guardian = owner.children().remove(0);
+    owner.send(libc::SIGKILL);
+    wait_for("the guardian to end", || {
+        let stat = fs::read_to_string(format!("/proc/{guardian}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    });
+    assert_eq!(value(&knob), "5");
+}
+
+#[test]
 fn after_a_kill_the_next_owner_knows_what_to_put_back() {
     let (state, knob) = knob();
     // Without a guardian, which may have been killed as well.

@@ -13,7 +13,7 @@ use super::identity::Identity;
 use super::{file, swaps, zram};
 
 /// The smallest area worth having.
-pub(super) const SMALLEST: Bytes = Bytes(64 << 20);
+pub const SMALLEST: Bytes = Bytes(64 << 20);
 
 /// A swap area of a run, as the journal records it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,19 +1,22 @@
-//! A tier that grows with its use, for programs of unknown footprint.
+//! A tier that grows with what the run's own program has in swap, for programs of unknown footprint.
 //!
-//! Each area is as large as all before it together, and is made when 3/8 of those are used: when half
-//! of the swap is used the kernel drops copies that it could keep. Making an area and switching it on
-//! took 7 ms for 1 GiB and 60 ms for 16 GiB (ext4, idle and beside 3 GB/s of writes), and a program
-//! that swaps 2 GB/s takes 0.3 s to fill the rest of the first.
+//! Each area is as large as all before it together, and is made when the program has 3/8 of those in swap:
+//! when half of the swap is used the kernel drops copies that it could keep. What others put into the areas
+//! is no reason to grow. Making an area and switching it on took 7 ms for 1 GiB and 60 ms for 16 GiB (ext4,
+//! idle and beside 3 GB/s of writes), and a program that swaps 2 GB/s takes 0.3 s to fill the rest of the
+//! first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use terrace_base::{Bytes, Result};
+use terrace_base::{Bytes, Error, Result, lock};
 
 use super::area::{Area, SMALLEST};
 use super::identity::Identity;
 use super::{file, swaps};
+use crate::swapped::SwapCounter;
 use crate::worker::Task;
 
 /// Size of the first area.
@@ -33,38 +36,55 @@ pub(super) fn plan(most: Bytes) -> Vec<Bytes> {
     sizes
 }
 
+/// The program whose use counts; none between two runs.
+type Followed = Arc<Mutex<Option<SwapCounter>>>;
+
 /// The thread that makes areas; ends when dropped.
 #[derive(Debug)]
-pub(super) struct Growth(Task);
+pub(super) struct Growth {
+    task: Task,
+    followed: Followed,
+}
 
 impl Growth {
-    /// Watches the first of `areas`, which is on, and makes the others as needed.
+    /// Takes the first of `areas`, which is on, and makes the others as needed.
     ///
     /// # Errors
     /// A failure if no thread can be started.
     pub fn start(areas: &[(Area, Identity)]) -> Result<Self> {
         let areas = areas.to_owned();
-        Task::start("terrace-growth", move |over| grow(&areas, over)).map(Self)
+        let followed = Followed::default();
+        let theirs = Arc::clone(&followed);
+        let task = Task::start("terrace-growth", move |over| grow(&areas, &theirs, over))?;
+        Ok(Self { task, followed })
+    }
+
+    /// Grows with what this program has in swap from now on; with nobody's for `None`.
+    pub fn follow(&self, program: Option<SwapCounter>) {
+        *lock(&self.followed) = program;
     }
 
     /// Returns the reason why it grows no more, once.
     pub fn problem(&self) -> Option<String> {
-        let problem = self.0.problem()?;
+        let problem = self.task.problem()?;
         Some(format!(
             "the tier cannot grow: {problem}; the run goes on with it"
         ))
     }
 }
 
-fn grow(areas: &[(Area, Identity)], over: &AtomicBool) -> Result<()> {
+fn grow(areas: &[(Area, Identity)], followed: &Followed, over: &AtomicBool) -> Result<()> {
     let mut made = 1;
     while let Some((next, identity)) = areas.get(made) {
         thread::park_timeout(LOOK_EVERY);
         if over.load(Ordering::Relaxed) {
             return Ok(());
         }
-        if is_short(&areas[..made]) {
-            let area = fitting(next)?;
+        let program = lock(followed).clone();
+        let own = program.map_or(Bytes(0), |program| program.bytes());
+        let size = size(&areas[..made]);
+        if is_short(own, size) {
+            let area = fitting(next, size)?;
             area.make(identity.uuid)?;
             area.switch_on()?;
             made += 1;
@@ -73,25 +93,41 @@ fn grow(areas: &[(Area, Identity)], over: &AtomicBool) -> Result<()> {
     Ok(())
 }
 
-/// Whether 3/8 of these areas are used.
-fn is_short(areas: &[(Area, Identity)]) -> bool {
+/// Returns the size of those of the areas that are on.
+fn size(areas: &[(Area, Identity)]) -> Bytes {
     let swaps = areas
         .iter()
         .filter_map(|(area, _)| swaps::find(&area.path()));
-    let (used, size) = swaps.fold((0, 0), |(used, size), swap| {
-        (used + swap.used.0, size + swap.size.0)
-    });
-    size > 0 && used / 3 >= size / 8
+    Bytes(swaps.map(|swap| swap.size.0).sum())
 }
 
-/// Returns the area at a size that leaves a quarter of the free disk to others.
-fn fitting(area: &Area) -> Result<Area> {
+/// Whether a program with `own` in swap needs more than areas of this size.
+pub(super) fn is_short(own: Bytes, size: Bytes) -> bool {
+    size > Bytes(0) && own.0 / 3 >= size.0 / 8
+}
+
+/// Returns the area at a size with which the tier, that has `made` so far, leaves half of the disk to others.
+///
+/// # Errors
+/// A failure if no area is left room for.
+fn fitting(area: &Area, made: Bytes) -> Result<Area> {
     let Area::File(path, size) = area else {
         return Ok(area.clone());
     };
     let free = file::room(path.parent().unwrap_or(path))?;
-    let size = Bytes((free.0 / 4 * 3).min(size.0).max(SMALLEST.0));
+    let size = left(made, free).min(*size);
+    if size < SMALLEST {
+        return Err(Error::failure(format!(
+            "its disk has {free} free now, and half of the disk is left to others"
+        )));
+    }
     Ok(Area::File(path.clone(), size))
+}
+
+/// Returns by how much a tier that has `made` may grow on a disk with this much `free`: to half of both.
+fn left(made: Bytes, free: Bytes) -> Bytes {
+    let half = made.0.saturating_add(free.0) / 2;
+    Bytes(half.saturating_sub(made.0))
 }
 
 #[cfg(test)]
@@ -125,8 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn an_area_that_is_not_on_is_not_short() {
-        let area = Area::File("/no/such.swap".into(), FIRST);
-        assert!(!is_short(&[(area, Identity::fresh())]));
+    fn a_tier_grows_by_what_the_program_has_in_swap() {
+        let mib = |mib: u64| Bytes(mib << 20);
+        assert!(!is_short(mib(383), mib(1024)));
+        assert!(is_short(mib(384), mib(1024)));
+        assert!(!is_short(mib(384), mib(2048)));
+        assert!(!is_short(mib(384), Bytes(0)), "no area is on");
+    }
+
+    #[test]
+    fn half_of_the_disk_is_left_to_others_as_it_grows() {
+        let gib = |gib: u64| Bytes(gib << 30);
+        assert_eq!(left(gib(1), gib(9)), gib(4));
+        assert_eq!(left(gib(4), gib(4)), Bytes(0));
+        assert_eq!(left(gib(4), gib(1)), Bytes(0), "others have filled it");
     }
 }

@@ -7,13 +7,13 @@ use std::fmt;
 use std::fs::File;
 
 use terrace_base::block::Claim;
-use terrace_base::{Bytes, Context, Error, Result};
+use terrace_base::{Context, Error, Result};
 
-use super::area::{Area, SMALLEST};
+use super::area::Area;
 use super::device;
 use super::identity::Identity;
 use super::loop_device::LoopDevice;
-use super::{Spec, file, sizes, zram};
+use super::{Demand, Spec, file, sizes, zram};
 use crate::journal::{Change, Journal};
 
 /// The file or device; removed, or blank again, when dropped. The zram device must have been reset by then.
@@ -28,24 +28,21 @@ pub(super) struct Lower {
 }
 
 impl Lower {
-    /// Plans a file in a directory, or claims a device; changes nothing yet. `needed` is the size that it has to
-    /// hold; if that is unknown, a file may become as large as a tier that grows.
+    /// Plans a file in a directory, or claims a device; changes nothing yet. `demand` says what it has to hold; if
+    /// that is unknown, a file may become as large as a tier that grows.
     ///
     /// # Errors
     /// A usage error if it cannot be what was asked for.
-    pub fn plan(disk: &Spec, needed: Option<Bytes>, journal: &Journal) -> Result<Self> {
+    pub fn plan(disk: &Spec, demand: &Demand, journal: &Journal) -> Result<Self> {
         let (area, claim) = match disk {
             Spec::Device { path, force } => {
-                let claim = device::claim(path, needed.unwrap_or(SMALLEST), *force)?;
+                let claim = device::claim(path, demand.least(), *force)?;
                 (Area::Device(claim.path.clone()), Some(claim))
             }
             Spec::Directory(directory) => {
-                let sizes = sizes(directory, needed)?;
-                let size = Bytes(sizes.iter().map(|size| size.0).sum());
-                (
-                    Area::File(journal.path_for(directory, "backing"), size),
-                    None,
-                )
+                let (_, bound) = sizes(directory, demand)?;
+                let path = journal.path_for(directory, "backing");
+                (Area::File(path, bound.size()), None)
             }
             Spec::TwoLevels(_) | Spec::Zram | Spec::Existing | Spec::Node(_) => {
                 return Err(Error::usage(
@@ -79,7 +76,7 @@ impl Lower {
         let path = self.area.path();
         if let Some(claim) = self.claim.take() {
             device::warn(&claim, say);
-            claim.prepare(uuid)?;
+            claim.prepare(uuid, None)?;
         } else if let Some(size) = self.area.size() {
             file::make_sparse(&path, size, uuid).map_err(|e| {
                 Error::usage(format!(
@@ -152,7 +149,9 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
 
+    use super::super::area::SMALLEST;
     use super::*;
+    use terrace_base::Bytes;
 
     /// A directory on a disk, with a journal of its own.
     fn here() -> (tempfile::TempDir, Journal) {
@@ -161,8 +160,15 @@ mod tests {
         (directory, journal)
     }
 
-    fn make(directory: &Path, needed: Option<Bytes>, journal: &mut Journal) -> Result<Lower> {
-        let mut lower = Lower::plan(&Spec::Directory(directory.into()), needed, journal)?;
+    fn demand(wanted: Bytes) -> Demand {
+        Demand {
+            wanted: Some(wanted),
+            ..Demand::default()
+        }
+    }
+
+    fn make(directory: &Path, wanted: Bytes, journal: &mut Journal) -> Result<Lower> {
+        let mut lower = Lower::plan(&Spec::Directory(directory.into()), &demand(wanted), journal)?;
         lower.note(journal)?;
         lower.make(&mut |_| {})?;
         lower.note(journal)?;
@@ -173,7 +179,7 @@ mod tests {
     fn a_file_takes_space_as_it_is_written_and_goes_when_it_is_dropped() {
         let (directory, mut journal) = here();
         let size = Bytes(96 << 20);
-        let lower = make(directory.path(), Some(size), &mut journal).unwrap();
+        let lower = make(directory.path(), size, &mut journal).unwrap();
         let path = lower.area.path();
         let found = fs::metadata(&path).unwrap();
         assert_eq!(found.len(), size.0);
@@ -190,7 +196,7 @@ mod tests {
     #[test]
     fn a_file_is_recognised_by_its_header_and_can_be_left_to_others() {
         let (directory, mut journal) = here();
-        let lower = make(directory.path(), Some(SMALLEST), &mut journal).unwrap();
+        let lower = make(directory.path(), SMALLEST, &mut journal).unwrap();
         let (area, identity) = (lower.area.clone(), lower.identity.clone());
         lower.leave();
         assert!(area.path().exists());
@@ -203,9 +209,9 @@ mod tests {
     fn memory_is_no_lower_level() {
         let (_directory, journal) = here();
         let shm = Spec::Directory("/dev/shm".into());
-        let error = Lower::plan(&shm, Some(SMALLEST), &journal).unwrap_err();
+        let error = Lower::plan(&shm, &demand(SMALLEST), &journal).unwrap_err();
         assert!(error.to_string().contains("is DRAM itself"), "{error}");
-        let error = Lower::plan(&Spec::Zram, None, &journal).unwrap_err();
+        let error = Lower::plan(&Spec::Zram, &Demand::default(), &journal).unwrap_err();
         assert!(error.to_string().contains("after `zram+`"), "{error}");
     }
 }

@@ -5,8 +5,9 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use terrace_base::{Error, Result};
+use terrace_base::{Bytes, Error, Result};
 
+use super::area::SMALLEST;
 use super::file;
 
 /// A tier as `--tier` names it.
@@ -29,6 +30,30 @@ pub enum Spec {
     Existing,
     /// Memory of another node, which processors address by themselves.
     Node(u32),
+}
+
+/// A tier as the user chooses it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// The tier; `None` is a swap file in the state directory.
+    pub spec: Option<Spec>,
+    /// The largest size that it may have (`--tier-size`).
+    pub allowed: Option<Bytes>,
+}
+
+impl Choice {
+    /// Parses the largest size of a tier.
+    ///
+    /// # Errors
+    /// A usage error if it is none, or too small.
+    pub fn parse_allowed(text: &str) -> Result<Bytes> {
+        match Bytes::parse(text)? {
+            size if size < SMALLEST => Err(Error::usage(format!(
+                "a tier of {size} is too small; name at least {SMALLEST}"
+            ))),
+            size => Ok(size),
+        }
+    }
 }
 
 impl Spec {
@@ -116,6 +141,20 @@ impl Spec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_that_can_be_a_tier_s() {
+        assert_eq!(Choice::parse_allowed("16G"), Ok(Bytes(16 << 30)));
+        assert_eq!(Choice::parse_allowed("64M"), Ok(SMALLEST));
+        for (text, why) in [
+            ("63M", "at least 64.0 MiB"),
+            ("x", "is not a size"),
+            ("-1G", "negative"),
+        ] {
+            let error = Choice::parse_allowed(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn tiers_as_people_name_them() {

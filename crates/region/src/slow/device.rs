@@ -27,7 +27,7 @@ impl Device {
     /// written to.
     pub fn take(path: &Path) -> Result<Self> {
         let taken = Self::claimed(path)?;
-        taken.prepare(Uuid::new_v4())?;
+        taken.prepare(Uuid::new_v4(), None)?;
         Ok(Self(taken))
     }
 

@@ -9,7 +9,8 @@ use terrace_policy::prefetch::LifeStory;
 
 use super::reference::median;
 use super::{
-    Reference, brief, count, failure, imbalances, lifetime, phase, ratio, seconds, settings, share,
+    Reference, brief, count, failure, imbalances, lifetime, others, phase, ratio, seconds,
+    settings, share,
 };
 use crate::lifetime::Endurance;
 use crate::schema::typical;
@@ -39,6 +40,7 @@ pub fn comparison(results: &Results, endurance: Option<Endurance>, wide: bool) -
         .prose(settings(results))
         .prose(explained(&reference))
         .prose(phase(results, endurance))
+        .prose(others(results))
         .prose(imbalances(results))
         .text(waits(results))
 }

@@ -35,6 +35,19 @@ pub fn cases() -> Vec<Case> {
             .mode("state", 0o755)
             .fifo("state/run-1.json")
             .prints("is no regular file"),
+        // Process 1 runs, and is older than the file.
+        looks("journal_of_a_live_run_of_root")
+            .directory("state")
+            .mode("state", 0o755)
+            .file("state/run-1.json", "{")
+            .root_s("state/run-1.json")
+            .prints("nothing left behind"),
+        looks("journal_of_a_killed_run_of_root")
+            .directory("state")
+            .mode("state", 0o755)
+            .file("state/run-4194305.json", "{")
+            .root_s("state/run-4194305.json")
+            .prints("to see and undo what it left, run: sudo"),
         looks("other_files")
             .directory("state")
             .mode("state", 0o755)

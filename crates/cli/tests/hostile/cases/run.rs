@@ -64,7 +64,7 @@ pub fn cases() -> Vec<Case> {
         script("code_is_the_program_s", "#!/bin/sh\nexit 7\n").code(7),
         case("file_size_limit", "run --dram 8M --tier {dir} -- true")
             .limit(libc::RLIMIT_FSIZE, 100 << 10)
-            .usage("File too large; name a directory")
+            .usage("the limit of the size of a file is 100 KiB: ulimit -f")
             .live(),
         case("quiet", RUN).and("-q -- true").live(),
         case("quiet_comparison", RUN)

@@ -75,6 +75,42 @@ fn paths() -> Vec<Case> {
             )
             .usage("are needed"),
         ),
+        case("size_too_small", "run --dram 64M --tier-size 63M -- true").usage("at least 64.0 MiB"),
+        case("size_negative", "run --dram 64M --tier-size -1G -- true").usage("it is negative"),
+        case(
+            "size_of_a_node",
+            "run --dram 64M --tier node:0 --tier-size 1G -- true",
+        )
+        .usage("--tier-size is of swap"),
+        live(
+            case(
+                "size_of_the_machine_s_own",
+                "run --dram 64M --tier existing --tier-size 1G -- true",
+            )
+            .usage("leave --tier-size out"),
+        ),
+        live(
+            case(
+                "size_of_more_than_half_of_the_disk",
+                "run --dram 64M --tier-size 4P -- true",
+            )
+            .usage("is more than half of the"),
+        ),
+        live(
+            case(
+                "size_below_the_footprint",
+                "run --dram 64M --footprint 400M --tier-size 64M -- true",
+            )
+            .usage("336 MiB are needed"),
+        ),
+        live(
+            case(
+                "size_of_zram_below_the_footprint",
+                "run --dram 64M --footprint 400M --tier-size 64M --tier zram -- true",
+            )
+            .usage("336 MiB are needed"),
+        ),
+        live(case("size_for_calibrate", "calibrate --tier-size 64M").usage("576 MiB are needed")),
         live(case("calibrate_memory", "calibrate --tier /dev/shm").usage("is DRAM itself")),
         case("force_alone", "run --dram 64M --force -- true").usage("--tier"),
         case(
