@@ -48,6 +48,7 @@ pub fn bench(arguments: args::Bench) -> Result<ExitCode> {
         prefetch: arguments.prefetch,
         eviction: arguments.eviction.0,
         user,
+        sees_limit: arguments.view.see_limit,
         suite,
     };
     let mut screen = Screen::new(Place::Line, arguments.quiet);

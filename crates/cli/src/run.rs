@@ -39,6 +39,7 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
             user: arguments.user.chosen()?,
             huge_pages: arguments.huge_pages,
             fixed_addresses: arguments.learn.is_some(),
+            sees_limit: arguments.view.see_limit,
             ..Invocation::default()
         },
         dram: arguments.dram,

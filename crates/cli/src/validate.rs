@@ -79,6 +79,7 @@ fn validate_program(arguments: args::Validate) -> Result<ExitCode> {
         command: Invocation {
             words: arguments.program,
             user: arguments.user.chosen()?,
+            sees_limit: arguments.view.see_limit,
             ..Invocation::default()
         },
         dram: arguments.dram,

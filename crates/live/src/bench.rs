@@ -31,6 +31,8 @@ pub struct Bench {
     pub eviction: Vec<eviction::Spec>,
     /// User that the programs run as; `None` is the user of this process.
     pub user: Option<User>,
+    /// Whether the programs see the limits of their groups.
+    pub sees_limit: bool,
 }
 
 /// Result of a program with one DRAM budget.
@@ -106,7 +108,7 @@ impl Bench {
         let Some(invocation) = self.suite.preparation(program, &log) else {
             return Ok(None);
         };
-        let invocation = self.as_user(invocation);
+        let invocation = self.as_asked(invocation);
         observe(Event::Preparing(program))?;
         let ended = program::Program::start(&invocation, &[]).and_then(|preparation| {
             signals.aim(Target::program(preparation.pid()));
@@ -125,9 +127,10 @@ impl Bench {
         })
     }
 
-    fn as_user(&self, invocation: Invocation) -> Invocation {
+    fn as_asked(&self, invocation: Invocation) -> Invocation {
         Invocation {
             user: self.user.clone(),
+            sees_limit: self.sees_limit,
             ..invocation
         }
     }
@@ -143,7 +146,7 @@ impl Bench {
         observe(Event::Beginning(program, dram))?;
         let log = logs.path().join(format!("{}.{dram}", program.name));
         let request = Request {
-            command: self.as_user(self.suite.invocation(program, &log)),
+            command: self.as_asked(self.suite.invocation(program, &log)),
             dram,
             footprint: program.footprint,
             tier: self.tier.clone(),

@@ -15,6 +15,7 @@ use crate::program::Invocation;
 use crate::run::{Dram, Event, Measures, Observer, Outcome, Policies, Session, Way};
 use crate::sysctl;
 use crate::tier::{self, Demand, Spec};
+use crate::view::View;
 use crate::zswap;
 use terrace_base::{Bytes, Error, Exit, Result};
 
@@ -80,6 +81,8 @@ pub struct Effective {
     pub page_cluster: String,
     /// Version of the memory cgroup.
     pub cgroup: Version,
+    /// What the program saw of memory limits; `None` if it was not started.
+    pub view: Option<View>,
     /// Release of the kernel.
     pub kernel: String,
     /// DRAM of the machine.
@@ -403,6 +406,7 @@ impl Performance<'_> {
                 migration: request.node().map(|_| request.migration().to_string()),
                 page_cluster: sysctl::current().unwrap_or_default(),
                 cgroup: self.session.cgroup_version(),
+                view: self.session.view(&request.command),
                 kernel: kernel_release(),
                 machine_memory: dram::total(),
                 cpus: std::thread::available_parallelism().map_or(1, usize::from),

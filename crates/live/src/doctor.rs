@@ -14,7 +14,7 @@ use crate::journal::{State, state_directory};
 use crate::nodes::topology::{self, Node};
 use crate::nodes::{self, balancing, chase};
 use crate::pagemap::{Pagemap, scans_tables};
-use crate::{advice::Advisor, cgroup, privilege, sched, sysctl, tier, zswap};
+use crate::{advice::Advisor, cgroup, peers, privilege, sched, sysctl, tier, view, zswap};
 use terrace_base::{Bytes, Result};
 use terrace_policy::{Location, Memory, Page, Residence, Space};
 
@@ -57,6 +57,7 @@ pub fn examine() -> Vec<Check> {
         privileges(),
         state_is_ours(),
         memory_cgroup(),
+        memory_limits(),
         swap(),
         page_cluster(),
         zram(),
@@ -151,6 +152,23 @@ fn memory_cgroup() -> Check {
     };
     let fix = "mount cgroup2 on /sys/fs/cgroup (mount -t cgroup2 none /sys/fs/cgroup)";
     check("memory cgroup", Missing, found, fix)
+}
+
+/// Finds out whether programs can see memory limits as without terrace.
+fn memory_limits() -> Check {
+    let works = Hierarchies::find().and_then(|h| view::check(&h.memory));
+    let found = works.and_then(|()| peers::private()).map(|private| {
+        let mounts = match private {
+            0 => "all mounts are shared".to_owned(),
+            some => format!("{some} private mounts are shared while they run"),
+        };
+        format!(
+            "programs see those that hold for terrace, in a mount name space of their own; {mounts}"
+        )
+    });
+    let fix = "programs see the limit of their group, and some size themselves by it; run where root may mount \
+               (docker: --privileged)";
+    check("memory limits", Optional, found, fix)
 }
 
 fn swap() -> Check {

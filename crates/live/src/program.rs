@@ -54,6 +54,8 @@ pub struct Invocation {
     pub node: Option<u32>,
     /// Processors on which it runs; `None` for those of this process.
     pub processors: Option<Cpus>,
+    /// Whether it sees the limit of its group, and not memory as without Terrace (`view`).
+    pub sees_limit: bool,
 }
 
 impl From<Vec<OsString>> for Invocation {

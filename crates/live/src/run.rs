@@ -22,6 +22,7 @@ use crate::lesson::LessonFile;
 use crate::neighbours;
 use crate::nodes::balancing::Balancing;
 use crate::nodes::{self, Migrator, Nodes};
+use crate::peers::Peers;
 use crate::placement::{Answers, Placement};
 use crate::pool::Pool;
 use crate::privilege;
@@ -36,6 +37,7 @@ use crate::swapped::SwapCounter;
 use crate::sysctl::{Attempt, Hand, PageCluster};
 use crate::tier::{Demand, MEMORY_COSTS, Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
+use crate::view::{self, Covers, View};
 use crate::waits::Waits;
 use crate::written;
 use crate::zswap::{self, Charge, Zswap};
@@ -142,6 +144,8 @@ pub struct Session {
     tier: Option<Tier>,
     zswap: Option<Zswap>,
     nodes: Option<Nodes>,
+    /// What programs need to share mounts with the machine.
+    peers: Option<Peers>,
     signals: Signals,
     hierarchies: Hierarchies,
     callers: Leaf,
@@ -155,6 +159,8 @@ pub struct Session {
     looks_at_writes: bool,
     /// Which objects stay in DRAM.
     placement: Option<Placement>,
+    /// What a program sees of memory limits that is not to see its own; none before the first run.
+    view: Option<View>,
     /// What is measured of each run beside its usual figures.
     measures: Measures,
 }
@@ -181,6 +187,7 @@ impl Session {
             tier: None,
             zswap: None,
             nodes: None,
+            peers: None,
             signals: Signals::receive()?,
             hierarchies: Hierarchies::find()?,
             callers: Leaf::default(),
@@ -191,6 +198,7 @@ impl Session {
             looks_at_writes: false,
             placement: None,
             measures: Measures::default(),
+            view: None,
         })
     }
 
@@ -327,6 +335,7 @@ impl Session {
         // On two nodes nothing is swapped: what DRAM holds is limited by what is moved there.
         let swapped = limit.filter(|_| self.nodes.is_none());
         let budget = self.make_budget(swapped)?;
+        let covers = self.covers(invocation, &budget, observer)?;
         let (migrator, balancing) = self.move_pages(way, &budget, limit, observer)?;
         let (steered, knob, hand) = self.steer(way, &budget, limit, observer)?;
         if let (Way::AllDram, Some(footprint)) = (way, self.footprint) {
@@ -374,7 +383,7 @@ impl Session {
             invocation.environment.extend(answers.environment()?);
         }
         let writes = self.watch_writes(&budget)?;
-        let program = Program::start(&invocation, &budget.entrances())?;
+        let program = start(&invocation, &budget, covers)?;
         self.signals.aim(Target::program(program.pid()));
         // A signal between the start and here reached no process.
         self.signals.pass_on();
@@ -483,6 +492,55 @@ impl Session {
             .notices(&spec)
             .for_each(|text| observer(Event::Notice(text)));
         Ok((Some(migrator), balancing))
+    }
+
+    /// Returns what programs have seen of memory limits so far; none before the first run.
+    pub fn view(&self, invocation: &Invocation) -> Option<View> {
+        match invocation.sees_limit {
+            true => Some(View::Limit),
+            false => self.view,
+        }
+    }
+
+    /// Returns the files of the program's group that are covered; none where it is to see its limit, or cannot but see
+    /// it, of which a notice tells.
+    fn covers(
+        &mut self,
+        invocation: &Invocation,
+        budget: &Budget,
+        observer: Observer,
+    ) -> Result<Option<Covers>> {
+        if invocation.sees_limit {
+            return Ok(None);
+        }
+        let view = match self.view {
+            Some(view) => view,
+            None => self.prepare_view(observer)?,
+        };
+        match view {
+            View::Machine => {
+                Covers::of(&budget.directories()[0], &self.hierarchies.memory).map(Some)
+            }
+            View::Limit => Ok(None),
+        }
+    }
+
+    /// Finds out what programs can see on this machine, and prepares it for that.
+    fn prepare_view(&mut self, observer: Observer) -> Result<View> {
+        let view = match view::check(&self.hierarchies.memory) {
+            Ok(()) => {
+                self.peers = Peers::join(&mut self.journal)?;
+                View::Machine
+            }
+            Err(why) => {
+                observer(Event::Notice(&format!(
+                    "the program sees the limit of its group, by which some programs size themselves: {why}"
+                )));
+                View::Limit
+            }
+        };
+        self.view = Some(view);
+        Ok(view)
     }
 
     /// Whether all memory of the program fits into its DRAM, as far as is known.
@@ -652,6 +710,15 @@ fn leave_lesson(way: &Way, outcome: &mut Outcome, observer: Observer) -> Result<
         observer(Event::Notice(&notice));
     }
     Ok(())
+}
+
+/// Starts a program in its group, of whose files some are covered.
+fn start(invocation: &Invocation, budget: &Budget, covers: Option<Covers>) -> Result<Program> {
+    let start = || Program::start(invocation, &budget.entrances());
+    match covers {
+        Some(covers) => covers.within(start)?,
+        None => start(),
+    }
 }
 
 impl Drop for Session {

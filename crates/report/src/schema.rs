@@ -8,6 +8,7 @@ use terrace_live::compare::{Effective, Results, Runs};
 use terrace_live::nodes;
 use terrace_live::run::{Faults, Outcome};
 use terrace_live::tier::Compressed;
+use terrace_live::view::View;
 use terrace_live::zswap::Served;
 use terrace_policy::prefetch::LifeStory;
 
@@ -71,6 +72,10 @@ pub struct RunSettings {
     pub endurance_bytes: Option<u64>,
     /// The version of the memory cgroup controller: 1 or 2.
     pub cgroup_version: u32,
+    /// What the program saw of memory limits: `machine` for those that hold for terrace, as without it, or `limit` for
+    /// that of its own group. Null if it was not started; missing in older results.
+    #[serde(default)]
+    pub memory_view: Option<View>,
     /// The kernel's release.
     pub kernel: String,
     /// The machine's DRAM in bytes.
@@ -518,6 +523,7 @@ impl RunSettings {
             page_cluster: effective.page_cluster.clone(),
             endurance_bytes: endurance.map(|e| e.bytes().0),
             cgroup_version: effective.cgroup.number(),
+            memory_view: effective.view,
             kernel: effective.kernel.clone(),
             machine_memory_bytes: effective.machine_memory.0,
             cpus: effective.cpus,

@@ -7,6 +7,7 @@ use serde::Serialize;
 use terrace_base::{Bytes, median};
 use terrace_live::calibrate::Calibration;
 use terrace_live::run::Outcome;
+use terrace_live::view::View;
 use terrace_policy::prefetch::LifeStory;
 use terrace_sim::pages::{FaultCost, Times, ZeroPages};
 use terrace_validate::machine::machine;
@@ -53,6 +54,9 @@ pub struct ValidationDocument {
     pub limited_s: Vec<f64>,
     /// Whether other programs swapped meanwhile; times and pages are then not the program's alone.
     pub disturbed: bool,
+    /// What the program saw of memory limits: `machine` for those that hold for terrace, as without it, or `limit` for
+    /// that of its own group.
+    pub memory_view: Option<View>,
     /// Figures of both sides. The live one is the median of the runs.
     pub figures: Vec<Figure>,
     /// Readings of the machine.
@@ -121,6 +125,7 @@ impl ValidationDocument {
             all_dram_s: seconds(&live.all_dram),
             limited_s: seconds(&live.limited),
             disturbed: results.is_disturbed(),
+            memory_view: results.live.view,
             figures: figures(results),
             calibration: results.calibration.clone(),
             fault: machine(&results.calibration).fault,

@@ -6,6 +6,7 @@ use terrace_live::input::Inputs;
 use terrace_live::program::Invocation;
 use terrace_live::run::{Dram, Event, Outcome, Policies, Session, Way};
 use terrace_live::tier::{self, Demand};
+use terrace_live::view::View;
 use terrace_sim::pages::Prefetch;
 
 /// What is measured.
@@ -33,6 +34,8 @@ pub struct Measured {
     pub limit: Bytes,
     /// The footprint, without page cache.
     pub footprint: Bytes,
+    /// What the program saw of memory limits.
+    pub view: Option<View>,
 }
 
 impl Measured {
@@ -134,5 +137,6 @@ fn measure_in(
         limited,
         limit,
         footprint,
+        view: session.view(plan.command),
     })
 }

@@ -25,6 +25,50 @@ holds() {
 check 'the limit of the caller holds' holds
 check 'the caller is where it was' sh -c "[ -z \"\$(find $group -mindepth 1 -type d)\" ]"
 
+# Says what the program of a run sees of limits: the kernel's files of its group.
+limits() {
+    # shellcheck disable=SC2016 # the program's shell expands these
+    "$@" run --dram 32M --tier /mnt -q $options -- sh -c '
+        cd "/sys/fs/cgroup$(sed -n "s/^0:://p" /proc/self/cgroup)" && cat memory.max memory.high | xargs'
+}
+# The leaf to which the caller moves has no limit of its own; what holds is that of the group.
+sees() {
+    expected=$1
+    shift
+    seen=$(limits "$@") && [ "$seen" = "$expected" ] || { echo "it sees: $seen, and not $expected"; return 1; }
+    nothing_is_left
+}
+options='--footprint 64M'
+check 'a program sees the limit of the caller' sees "$((40 << 20)) max" within "$TERRACE"
+check 'at the root a program sees no limit' sees 'max max' "$TERRACE"
+options='--footprint 64M --see-limit'
+check 'a program may see its limit' sees "$((34 << 20)) $((32 << 20))" "$TERRACE"
+
+# What the program mounts others see, and the other way round: mounts here are private.
+mounts() {
+    mkdir -p /mnt/ours /mnt/theirs
+    cat /proc/self/mountinfo >before
+    # shellcheck disable=SC2016
+    "$TERRACE" run --dram 32M --footprint 64M --tier /mnt -q -- sh -c '
+        mount -t tmpfs none /mnt/ours && echo mounted >/mnt/ours/file
+        until [ -e /mnt/theirs/file ]; do sleep 0.1; done
+        umount /mnt/ours' &
+    for _ in $(seq 600); do
+        [ -e /mnt/ours/file ] && break
+        sleep 0.1
+    done
+    grep -q mounted /mnt/ours/file || { kill $!; return 1; }
+    mount -t tmpfs none /mnt/theirs && touch /mnt/theirs/file && wait $! || return 1
+    umount /mnt/theirs
+    cat /proc/self/mountinfo >after
+    diff before after && nothing_is_left
+}
+check 'mounts reach others, and those of others the program' mounts
+# As systemd has them.
+mount --make-rshared /
+check 'the same where all mounts are shared' mounts
+mount --make-rprivate /
+
 # As in a container: the root of a name space of its own, with the caller in it.
 container() {
     # shellcheck disable=SC2046

@@ -52,6 +52,18 @@ of_a_user() {
     systemctl stop user@0.service && nothing_is_left
 }
 check 'units of a user' of_a_user
+# The propagation of systemd: all mounts are shared.
+mounts() {
+    mkdir -p /mnt/ours
+    # shellcheck disable=SC2016 # the program's shell expands these
+    "$TERRACE" run --dram 16M --footprint 32M --tier /mnt -q -- sh -c '
+        mount -t tmpfs none /mnt/ours && echo mounted >/mnt/ours/file
+        cd "/sys/fs/cgroup$(sed -n "s/^0:://p" /proc/self/cgroup)" && cat memory.max memory.high | xargs' >seen || return 1
+    grep -q mounted /mnt/ours/file && umount /mnt/ours && grep -qx 'max max' seen || { cat seen; return 1; }
+    ! grep -F /memory. /proc/self/mountinfo || return 1
+    nothing_is_left
+}
+check 'a program sees no limit, and mounts for all' mounts
 check 'nothing is left' nothing_is_left
 check 'doctor' "$TERRACE" doctor
 echo done

@@ -17,7 +17,8 @@ use super::{Meanwhile, Results};
 ///
 /// Its memory stays within the limits that it has, and swapped where the machine swaps. terrace watches its faults
 /// from another core, predicts the next pages and has the kernel fetch them ahead. Nothing is moved; when this ends,
-/// by Ctrl-C or with --for, the program runs on as before.
+/// by Ctrl-C or with --for, the program runs on as before. It sees the limits that it has: only programs that
+/// `terrace run` starts see memory as without them.
 #[derive(Args)]
 #[command(
     override_usage = "terrace attach [OPTIONS] <PID|--cgroup PATH|--unit NAME|--container ID>"

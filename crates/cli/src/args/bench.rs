@@ -7,7 +7,7 @@ use terrace_live::run::Dram;
 use terrace_policy::prefetch::Spec;
 
 use super::run::{Evictions, evictions, live_predictor};
-use super::{AsUser, Results, Tier};
+use super::{AsUser, Results, SeeLimit, Tier};
 use terrace_base::count::whole;
 
 /// Run a suite of real programs in all ways, and compare the ways
@@ -71,6 +71,9 @@ pub struct Bench {
 
     #[command(flatten)]
     pub user: AsUser,
+
+    #[command(flatten)]
+    pub view: SeeLimit,
 
     #[command(flatten)]
     pub results: Results,

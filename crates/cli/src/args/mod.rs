@@ -31,6 +31,7 @@ mod tier;
 pub mod trace;
 mod user;
 pub mod validate;
+mod view;
 
 pub use attach::Attach;
 pub use bench::Bench;
@@ -55,6 +56,7 @@ pub use tier::Tier;
 pub use trace::Trace;
 pub use user::AsUser;
 pub use validate::Validate;
+pub use view::SeeLimit;
 
 use clap::{ArgAction, Parser, Subcommand};
 

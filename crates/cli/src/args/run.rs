@@ -13,7 +13,7 @@ use terrace_policy::migration;
 use terrace_policy::prefetch::{Entry, REGISTRY, Spec};
 use terrace_report::lifetime::Endurance;
 
-use super::{AsUser, Meanwhile, Results, Tier};
+use super::{AsUser, Meanwhile, Results, SeeLimit, Tier};
 use terrace_base::count::whole;
 
 /// Run a program with a DRAM budget, and a slower tier for the rest
@@ -166,6 +166,9 @@ pub struct Run {
     /// pages at once, and is moved to the tier as a whole.
     #[arg(long, hide_short_help = true)]
     pub huge_pages: bool,
+
+    #[command(flatten)]
+    pub view: SeeLimit,
 
     /// Print only errors: no status, no notices, no table
     #[arg(short, long)]

@@ -9,7 +9,7 @@ use terrace_live::run::Dram;
 
 use super::run::live;
 use super::sched::Turns;
-use super::{AsUser, Results, Tier};
+use super::{AsUser, Results, SeeLimit, Tier};
 
 /// Run a program, simulate it, and compare the two
 ///
@@ -67,6 +67,9 @@ pub struct Validate {
 
     #[command(flatten)]
     pub user: AsUser,
+
+    #[command(flatten)]
+    pub view: SeeLimit,
 
     /// Print errors only: no notices, no table
     #[arg(short, long)]

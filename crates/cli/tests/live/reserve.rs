@@ -18,7 +18,14 @@ fn samples(machine: &Machine, eviction: &str) -> Vec<(u64, u64)> {
         example("walk"),
         file.display()
     );
-    let options = ["-q", "--prefetch", "stream", "--eviction", eviction];
+    let options = [
+        "-q",
+        "--see-limit",
+        "--prefetch",
+        "stream",
+        "--eviction",
+        eviction,
+    ];
     let output = machine.run(&options, &["sh", "-c", &script]);
     assert!(output.status.success(), "{}", text(&output));
     let lines = fs::read_to_string(file).unwrap();

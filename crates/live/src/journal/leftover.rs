@@ -17,6 +17,7 @@ use super::{Change, Entry, Journal, State, boot_id, name_of, owner_of};
 use crate::cgroup;
 use crate::delegation;
 use crate::nodes::balancing;
+use crate::peers;
 use crate::privilege;
 use crate::sched::held::{Held, put_back_all};
 use crate::sysctl;
@@ -253,6 +254,7 @@ impl Leftover {
             | Change::Cgroup(_)
             | Change::Callers(_)
             | Change::Mount(_)
+            | Change::Mounts
                 if rebooted =>
             {
                 Ok(())
@@ -284,6 +286,7 @@ impl Leftover {
                 unmounted.or_fail(|| "it cannot be unmounted".into())
             }
             Change::Mount(_) => Ok(()),
+            Change::Mounts => peers::restore(state.path()),
             Change::Callers(leaf) => {
                 if leaf.file_name() != Some(OsStr::new(delegation::CALLERS)) {
                     return Err(Error::failure("this is no name that a run gives"));

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cgroup;
 use crate::delegation;
+use crate::peers;
 use crate::sched::held::Held;
 use crate::tier::area::Area;
 use crate::tier::identity::Identity;
@@ -46,6 +47,8 @@ pub enum Change {
     Scheduling(Vec<Held>),
     /// A directory was mounted on.
     Mount(PathBuf),
+    /// Private mounts became shared.
+    Mounts,
 }
 
 /// A process, with its start time, which tells it from a later one of the same number.
@@ -300,6 +303,7 @@ impl Change {
             Self::Cgroup(path) => !path.exists(),
             Self::Callers(leaf) => delegation::is_undone(leaf),
             Self::PageCluster(_) | Self::Zswap(_) | Self::Balancing(_) => true,
+            Self::Mounts => peers::is_restored(&state_directory()),
             Self::Scheduling(tasks) => tasks.iter().all(Held::is_put_back),
             Self::Mount(mountpoint) => !mounts::is_mounted(mountpoint),
         }
@@ -315,6 +319,7 @@ impl std::fmt::Display for Change {
             Self::Zswap(found) => write!(f, "zswap, which was {found}"),
             Self::Balancing(found) => write!(f, "NUMA balancing, whose mode was {found}"),
             Self::Mount(mountpoint) => write!(f, "mount on {}", mountpoint.display()),
+            Self::Mounts => write!(f, "private mounts, which are shared"),
             Self::Scheduling(tasks) => {
                 let tasks: Vec<_> = tasks.iter().map(|task| task.tid.to_string()).collect();
                 write!(f, "the scheduling of the tasks {}", tasks.join(", "))

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use terrace_base::{Bytes, Result, Target};
 
-use super::{Event, Observer, Outcome, Session, Status, Way, leave_lesson};
+use super::{Event, Observer, Outcome, Session, Status, Way, leave_lesson, start};
 use crate::accounts::Accounts;
 use crate::budget::{Budget, Limits};
 use crate::counters::SwapCounters;
 use crate::footprint::Footprint;
 use crate::pool::Pool;
-use crate::program::{Invocation, Program};
+use crate::program::Invocation;
 use crate::running::{Counts, Running};
 use crate::steered::Steered;
 use crate::swapped::SwapCounter;
@@ -56,10 +56,11 @@ impl Session {
         observer: Observer,
     ) -> Result<Outcome> {
         let budget = self.make_budget(None)?;
+        let covers = self.covers(invocation, &budget, observer)?;
         let waits = self.measure_waits(&budget)?;
         let pool = zswap::pool();
         let before = Counts::at_start(None);
-        let program = Program::start(invocation, &budget.entrances())?;
+        let program = start(invocation, &budget, covers)?;
         self.signals.aim(Target::program(program.pid()));
         // A signal between the start and here reached no process.
         self.signals.pass_on();
