@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 mod common;
-use common::{machine, wait_for};
+use common::{end_with_test, machine, wait_for};
 
 /// Its last 60 MB are what the program of the second run keeps in memory.
 const NUMBERS: &str = "seq 9000000";
@@ -27,7 +27,9 @@ impl Run {
             held.display(),
             stop.display()
         );
-        let child = Command::new(env!("CARGO_BIN_EXE_terrace"))
+        let mut terrace = Command::new(env!("CARGO_BIN_EXE_terrace"));
+        end_with_test(&mut terrace, libc::SIGTERM);
+        let child = terrace
             .args(["run", "-q", "--dram", "16M", "--footprint", "128M"])
             .args(["--prefetch", "off", "--", "sh", "-c"])
             .arg(script.replace("WAIT", &wait))

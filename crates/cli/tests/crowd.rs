@@ -58,14 +58,13 @@ fn a_crowd_is_steered_with_few_descriptors() {
     assert_is_accounted_for(prefetch);
     // Each of the many waited for its pages, so that there was time to fetch some for it.
     let printed = String::from_utf8_lossy(&output.stdout);
-    let many: Vec<_> = printed.lines().next().expect("a line").split(' ').collect();
+    let many = printed.lines().next().expect("a line").split(' ');
+    let many: Vec<u64> = many.map(|one| one.parse().expect("a number")).collect();
     assert_eq!(many.len() as u64, PROCESSES);
     for one in many {
-        let is_it = |process: &&Value| process["pid"].to_string() == one;
-        let fetched = processes(prefetch)
-            .filter(is_it)
-            .map(|process| number(process, "fetched"));
-        assert!(fetched.sum::<u64>() > 0, "{one} is left alone: {prefetch}");
+        let own = processes(prefetch).filter(|process| process["pid"] == one);
+        let fetched: u64 = own.map(|process| number(process, "fetched")).sum();
+        assert!(fetched > 0, "{one} is left alone: {prefetch}");
     }
     machine.assert_as_found();
 }

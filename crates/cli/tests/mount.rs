@@ -408,7 +408,7 @@ fn a_block_device_holds_the_flash_level() {
     assert!(data.contains("holds data"), "{data}");
 }
 
-/// A megabyte a second, and one segment beyond it, which is written as a whole.
+/// A megabyte a second, and one segment beyond it, which is written as a whole. A slow machine writes less.
 #[test]
 #[ignore = "needs /dev/fuse and root; run by make test-root"]
 fn an_endurance_budget_is_kept_and_a_lifetime_projected() {
@@ -424,23 +424,23 @@ fn an_endurance_budget_is_kept_and_a_lifetime_projected() {
         "1days",
     ];
     let mount = place.mount(&budget);
-    let began = std::time::Instant::now();
-    while began.elapsed() < Duration::from_secs(8) {
+    let segment = 4 << 20;
+    wait_for("writes, and pages that are refused", || {
         assert!(mount.read("a") == contents);
-    }
+        let figures = mount.figures();
+        let written = figure(&figures, "flash/written_bytes");
+        let is_refused = figure(&figures, "flash/refused_budget") > 0;
+        // The file is eight segments: without a budget nearly all of it is written.
+        written > segment && is_refused || written > 6 * segment
+    });
     let (figures, said) = mount.end(Signal::TERM);
+    assert!(figure(&figures, "flash/refused_budget") > 0, "{figures}");
     let seconds = figures["figures"]["elapsed_s"].as_f64().unwrap();
     let written = figure(&figures, "flash/written_bytes") as f64;
-    let segment = (4 << 20) as f64;
     assert!(
-        written <= A_SECOND * seconds + segment,
+        written <= A_SECOND * seconds + segment as f64,
         "{written} in {seconds} s"
     );
-    assert!(
-        written >= A_SECOND * seconds - 2.0 * segment,
-        "{written} in {seconds} s"
-    );
-    assert!(figure(&figures, "flash/refused_budget") > 0);
     let years = figures["figures"]["projected_years"].as_f64().unwrap();
     let expected = 86.4e9 / (written / seconds * 86_400.0) / 365.25;
     assert!((years / expected - 1.0).abs() < 0.01, "{years} {expected}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 mod common;
-use common::{machine, wait_for};
+use common::{end_with_test, machine, wait_for};
 
 /// Ends what it started, whatever becomes of the test.
 struct Running(Child);
@@ -25,7 +25,9 @@ fn compare(state: &Path, log: &Path, script: &str) -> Running {
 }
 
 fn start(state: &Path, log: &Path, arguments: &[&str]) -> Running {
-    let child = Command::new(env!("CARGO_BIN_EXE_terrace"))
+    let mut terrace = Command::new(env!("CARGO_BIN_EXE_terrace"));
+    end_with_test(&mut terrace, libc::SIGTERM);
+    let child = terrace
         .args(arguments)
         .env("TERRACE_STATE_DIR", state)
         .env_remove("SUDO_UID")

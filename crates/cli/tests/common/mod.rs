@@ -7,6 +7,7 @@ pub mod command;
 pub mod neighbour;
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard};
@@ -56,6 +57,8 @@ impl Machine {
         command
             .args(arguments)
             .env("TERRACE_STATE_DIR", self.state.path());
+        // It passes the signal on to its program, and puts all back.
+        end_with_test(&mut command, libc::SIGTERM);
         command
     }
 
@@ -86,10 +89,29 @@ impl Machine {
     }
 }
 
+/// Has a command be sent a signal when the thread that starts it ends, so that a test that is killed leaves no program
+/// behind.
+pub fn end_with_test(command: &mut Command, signal: i32) {
+    // SAFETY: prctl takes integers here, and may be called between fork and exec.
+    unsafe {
+        command.pre_exec(move || match libc::prctl(libc::PR_SET_PDEATHSIG, signal) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+}
+
 /// Returns what a run may change: swap areas, knobs, zram devices and groups.
 pub fn changes() -> Vec<String> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
-    let mut found = vec![read("/proc/swaps"), read("/proc/sys/vm/page-cluster")];
+    let swaps = read("/proc/swaps");
+    // How full areas are is the matter of whoever swaps to them.
+    let swaps = swaps.lines().map(|line| {
+        let columns: Vec<_> = line.split_whitespace().collect();
+        [&columns[..3], &columns[4..]].concat().join(" ")
+    });
+    let swaps = swaps.collect::<Vec<_>>().join("\n");
+    let mut found = vec![swaps, read("/proc/sys/vm/page-cluster")];
     found.extend(
         zswap()
             .into_iter()

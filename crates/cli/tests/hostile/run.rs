@@ -20,7 +20,7 @@ use crate::common::install;
 use crate::judge::{Files, Observed, complaints, files};
 
 /// No case takes seconds; what takes longer than this hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Cases that change the machine take turns.
 static MACHINE: Mutex<()> = Mutex::new(());
@@ -267,7 +267,7 @@ fn text(collected: JoinHandle<Vec<u8>>) -> String {
 }
 
 /// Processes with the case's environment, groups and swap areas with the process's number. What is about
-/// to end is given a second.
+/// to end is given half a minute.
 fn outlive(pid: u32, place: &Path) -> Vec<String> {
     let start = Instant::now();
     loop {
@@ -276,7 +276,7 @@ fn outlive(pid: u32, place: &Path) -> Vec<String> {
             left.extend(groups(pid));
             left.extend(areas(pid, place));
         }
-        if left.is_empty() || start.elapsed() > Duration::from_secs(1) {
+        if left.is_empty() || start.elapsed() > Duration::from_secs(30) {
             return left;
         }
         thread::sleep(Duration::from_millis(20));

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use terrace_base::Bytes;
@@ -83,6 +83,9 @@ fn pattern(pages: usize, seed: u8) -> Vec<u8> {
         .map(|at| (at / 7 + at / 4096) as u8 ^ seed)
         .collect()
 }
+
+/// How long a test waits for what has to happen: longer than the slowest machine takes.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Lets the changes of a file be old enough for it to be admitted.
 fn settle() {
@@ -169,7 +172,10 @@ fn second_read_admits_what_is_read_again() {
         drop_pages(&path);
         assert_eq!(fs::read(&path).unwrap(), pattern(100, 3));
         // Pages are put after the reader has them.
-        std::thread::sleep(Duration::from_millis(100));
+        let since = Instant::now();
+        while mount.figures().flash.admitted < admitted && since.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let figures = mount.figures();
         assert_eq!(
             (figures.flash.hits, figures.flash.admitted),

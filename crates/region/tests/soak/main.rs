@@ -37,10 +37,10 @@ use plan::{Kind, Plan};
 const TOLD: &str = "TERRACE_SOAK_TOLD";
 
 /// The time that what the kernel does later may take.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(120);
 
 /// The time that the program may take to end once its time is over: it checks all pages and writes them.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs after which a kind of memory has shown what it is there for, or never does.
 const MOST: u32 = 60;
