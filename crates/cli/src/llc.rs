@@ -1,6 +1,6 @@
 //! `terrace sim llc`.
 
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
 use terrace_base::{Result, User};
 use terrace_report::llc::{Input, LlcDocument, text};
@@ -63,7 +63,7 @@ fn record(arguments: &Llc, machine: LlcMachine, cores: usize) -> Result<(Simulat
         limit: arguments.limit,
         ..Request::new(&arguments.program, User::chosen(arguments.user.as_deref())?)?
     };
-    let session = Session::start(&Tools::find()?, &request, Stdio::inherit())?;
+    let session = Session::start(&Tools::find()?, &request, None)?;
     session.feed(|source| {
         let mix = Mix::single(request.command(), source, cores)?;
         simulate(arguments, machine, mix)

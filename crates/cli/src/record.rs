@@ -1,19 +1,21 @@
 //! `terrace record`.
 
 use std::path::Path;
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use terrace_base::{Bytes, Context, Result, keep_apart};
 use terrace_extend::session::LEAST;
 use terrace_extend::task::for_recorded;
-use terrace_trace::record::{Progress, RecordSettings, Recorded, Request, Session, Tools, counted};
+use terrace_trace::record::{
+    Cut, Progress, RecordSettings, Recorded, Request, Session, Tools, counted,
+};
 
 use crate::args::{Filter, Record};
 use crate::screen::{Display, Place, say};
 
 pub fn record(arguments: Record) -> Result<ExitCode> {
-    let request = Request {
+    let mut request = Request {
         settings: RecordSettings {
             level: arguments.level,
             filtered: arguments.filter == Filter::L1l2,
@@ -30,6 +32,9 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
         limit: arguments.limit,
         ..Request::new(&arguments.program, arguments.user.chosen()?)?
     };
+    if let Some(limit) = arguments.memory_limit {
+        request.memory_limit = limit;
+    }
     request.check()?;
     keep_apart(
         &[
@@ -40,7 +45,7 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
     )?;
     let tools = Tools::find()?;
     let sink = terrace_trace::create(&arguments.output, &request.about())?;
-    let session = Session::start(&tools, &request, Stdio::inherit())?;
+    let session = Session::start(&tools, &request, None)?;
     let mut display = Display::new(Place::Title, arguments.quiet);
     let recorded = session.write(sink, &mut |progress| {
         display.show(|| status(progress));
@@ -50,6 +55,12 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
     if !arguments.quiet {
         say_remarks(&recorded);
         say(&summary(&recorded, &arguments.output)?);
+    }
+    if let Err(error) = recorded.check() {
+        say(&format!(
+            "terrace: {error}; the trace up to there is in {}\n",
+            arguments.output.display()
+        ));
     }
     recorded.exit().end_like()
 }
@@ -76,9 +87,11 @@ fn summary(recorded: &Recorded, output: &Path) -> Result<String> {
         .or_fail(|| format!("cannot look at {}", output.display()))?
         .len();
     let each = bytes as f64 / recorded.accesses.max(1) as f64;
-    let limit = match recorded.limited {
-        true => "; ended at the limit",
-        false => "",
+    let limit = match recorded.cut {
+        Some(Cut::Rows) => "; ended at the limit",
+        Some(Cut::Memory { .. }) => "; ended at the limit of memory",
+        Some(Cut::Signal(_)) => "; ended by a second signal",
+        None => "",
     };
     Ok(format!(
         "terrace: {}, {}, {}, {:.1} s ({}); {} in {}, {each:.2} bytes each{limit}\n",

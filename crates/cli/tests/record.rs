@@ -1,6 +1,6 @@
 //! `terrace record` with real programs. Needs `qemu-x86_64` and `cc`.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -497,4 +497,151 @@ fn what_recording_needs_is_named_where_it_is_missing() {
     let (code, said) = run(Some("/no/such/file"), &path);
     assert_eq!(code, Some(2));
     assert!(said.contains("TERRACE_RECORDER"), "{said}");
+}
+
+/// Compiles a program of this source with these options.
+fn compiled(bench: &Bench, name: &str, source: &str, options: &[&str]) -> PathBuf {
+    let file = bench.path(&format!("{name}.c"));
+    std::fs::write(&file, source).unwrap();
+    let program = bench.path(name);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-o"]).args([&program, &file]);
+    let made = compiler.args(options).output().unwrap();
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    program
+}
+
+#[test]
+fn a_program_with_a_sanitizer_is_refused() {
+    let bench = Bench::new();
+    let source = "int main(void) { return 0; }";
+    for (name, options, sanitizer) in [
+        ("address", &["-fsanitize=address"][..], "AddressSanitizer"),
+        ("thread", &["-fsanitize=thread"], "ThreadSanitizer"),
+        (
+            "static",
+            &["-fsanitize=address", "-static-libasan"],
+            "AddressSanitizer",
+        ),
+    ] {
+        let program = compiled(&bench, name, source, options);
+        let output = bench.record(&[], &[program.to_str().unwrap()]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(&format!("is built with {sanitizer}")),
+            "{said}"
+        );
+        assert!(!bench.trace().exists());
+    }
+    // A sanitizer without shadow memory is none of these.
+    let program = compiled(&bench, "undefined", source, &["-fsanitize=undefined"]);
+    let output = bench.record(&["-q"], &[program.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_library_with_a_sanitizer_is_refused() {
+    let bench = Bench::new();
+    let library = compiled(
+        &bench,
+        "libpart.so",
+        "int part(void) { return 0; }",
+        &["-shared", "-fPIC", "-fsanitize=address"],
+    );
+    let directory = library.parent().unwrap().to_str().unwrap();
+    let program = compiled(
+        &bench,
+        "whole",
+        "int part(void); int main(void) { return part(); }",
+        &["-L", directory, "-lpart", "-Wl,--allow-shlib-undefined"],
+    );
+    let output = bench
+        .command(&[], &[program.to_str().unwrap()])
+        .env("LD_LIBRARY_PATH", directory)
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("is built with AddressSanitizer"), "{said}");
+}
+
+#[test]
+fn beyond_the_limit_of_memory_the_program_is_ended_and_the_trace_is_kept() {
+    let bench = Bench::new();
+    // The child takes it: what counts is the emulator's processes together. It ends by itself at 1 GiB.
+    let program = bench.program(
+        "if (fork()) { wait(0); return 0; }
+         for (int i = 0; i < 1024; i++) { volatile char *all = malloc(1 << 20); for (int j = 0; j < 1 << 20; j += 4096) all[j] = 1; }
+         return 0;",
+    );
+    let options = ["--memory-limit", "128M", "--level", "pages"];
+    let output = bench.record(&options, &[program.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("more than the 128 MiB"), "{said}");
+    assert!(said.contains("ended at the limit of memory"), "{said}");
+    assert!(!rows(&bench.trace()).is_empty());
+}
+
+#[test]
+fn memory_that_processes_share_counts_once() {
+    let bench = Bench::new();
+    // Eight processes with the same 32 MiB.
+    let program = bench.program(
+        "char *all = malloc(32 << 20); memset(all, 1, 32 << 20);
+         for (int i = 0; i < 7; i++) if (!fork()) { usleep(300000); return 0; }
+         while (wait(0) > 0); return 0;",
+    );
+    let options = ["--memory-limit", "300M", "--level", "pages", "-q"];
+    let output = bench.record(&options, &[program.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_second_signal_kills_and_the_trace_is_kept() {
+    let bench = Bench::new();
+    let program =
+        bench.program("signal(SIGINT, SIG_IGN); stores(cells, 1000); tell(); for (;;) pause();");
+    let mut child = bench
+        .command(&["-q"], &[program.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let pid = child.id() as i32;
+    // As one request, however often: `timeout` signals its child and the group.
+    for _ in 0..2 {
+        // SAFETY: takes integers; the child was not waited for.
+        unsafe { libc::kill(pid, libc::SIGINT) };
+    }
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(
+        child.try_wait().unwrap().is_none(),
+        "the program ignores it"
+    );
+    // SAFETY: as above.
+    unsafe { libc::kill(pid, libc::SIGINT) };
+    let ended = child.wait().unwrap();
+    assert_eq!(ended.signal(), Some(libc::SIGINT));
+    assert!(!rows(&bench.trace()).is_empty());
+}
+
+#[test]
+fn an_instruction_that_the_emulator_lacks_is_named() {
+    let bench = Bench::new();
+    // vpaddd zmm0, zmm1, zmm2
+    let program = bench.program("__asm__(\".byte 0x62,0xf1,0x75,0x48,0xfe,0xc2\"); return 0;");
+    let output = bench.record(&[], &[program.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.signal(), Some(libc::SIGILL), "{said}");
+    assert!(said.contains("vpaddd (AVX512F)"), "{said}");
+    let program = bench.program("__builtin_trap();");
+    let output = bench.record(&[], &[program.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.signal(), Some(libc::SIGILL), "{said}");
+    assert!(!said.contains("lacks"), "{said}");
 }

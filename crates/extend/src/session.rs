@@ -1,11 +1,14 @@
 //! The session in which a program runs with extended memory.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target, program};
+use terrace_base::{
+    Blocked, Bytes, Context, Error, Exit, Inherited, Result, Signals, Target, program,
+};
 use terrace_policy::{replacement, write};
 use terrace_region::figures::{Board, Figures, Rows};
 use terrace_region::slow::device::Device;
@@ -108,13 +111,19 @@ impl Session {
         // The program goes on if this process is killed, and then its device must not be anybody else's.
         taken.as_ref().map_or(Ok(()), Device::share)?;
         let mut command = Command::new(program::find(&self.command)?);
-        command.args(&self.command[1..]);
+        command.arg0(&self.command[0]).args(&self.command[1..]);
         command.env(VARIABLE, task.text());
         command.env(PRELOAD, preloaded()?);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let inherited = Inherited::found();
+        // SAFETY: between fork and exec the closure only makes system calls; it allocates nothing.
+        unsafe { command.pre_exec(move || inherited.give()) };
         let started = Instant::now();
         let shown = self.command[0].display();
+        signals.aim(Target::Starting);
+        let blocked = Blocked::all();
         let child = command.spawn();
+        drop(blocked);
         let mut child = child.map_err(|e| Error::usage(format!("cannot run {shown}: {e}")))?;
         signals.aim(Target::program(child.id()));
         signals.pass_on();

@@ -110,7 +110,7 @@ impl Bench {
         };
         let invocation = self.as_asked(invocation);
         observe(Event::Preparing(program))?;
-        let ended = program::Program::start(&invocation, &[]).and_then(|preparation| {
+        let ended = program::Program::start(&invocation, &[], signals).and_then(|preparation| {
             signals.aim(Target::program(preparation.pid()));
             signals.pass_on();
             let ended = preparation.wait();

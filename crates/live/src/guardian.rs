@@ -18,6 +18,8 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
 use rustix::process::{pidfd_send_signal, waitid};
 
+use terrace_base::Blocked;
+
 use crate::memory::Mapping;
 
 /// Interval at which the owner's state is polled.
@@ -98,6 +100,7 @@ impl Guardian {
             found: std::ffi::OsStr::new(found).as_bytes(),
             wanted: wanted.value(),
         };
+        // The child inherits our handlers and the pipe that they write to.
         let blocked = Blocked::all();
         // SAFETY: what the child does until it exits is system calls on values made before, and
         // allocates nothing; no destructor runs in it.
@@ -247,32 +250,6 @@ fn close_range(first: RawFd, last: RawFd) {
     if first <= last {
         // SAFETY: takes integers; what is closed is of no use in this process.
         unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-    }
-}
-
-/// Blocks signals in this thread and in what it forks, because the child inherits our handlers and the
-/// pipe that they write to.
-struct Blocked(libc::sigset_t);
-
-impl Blocked {
-    fn all() -> Self {
-        // SAFETY: an all-zero set is a valid value, and both are ours to write.
-        unsafe {
-            let mut all: libc::sigset_t = std::mem::zeroed();
-            let mut before: libc::sigset_t = std::mem::zeroed();
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-            Self(before)
-        }
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        // SAFETY: the set is the one that was given to us.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut())
-        };
     }
 }
 

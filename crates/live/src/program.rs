@@ -1,6 +1,5 @@
 //! The program: started in its cgroup, and waited for.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -11,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use terrace_base::program::{find, is_path};
-use terrace_base::{Context, Error, Exit, Result, User};
+use terrace_base::{Blocked, Context, Error, Exit, Inherited, Result, Signals, Target, User};
 
 use crate::cpus::Cpus;
 use crate::image::Image;
@@ -99,12 +98,26 @@ impl Invocation {
     }
 
     fn image(&self) -> Result<Image> {
-        let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         let of_user = self.user.iter().flat_map(User::environment);
-        environment.extend(of_user.map(|(name, value)| (name.into(), value)));
-        environment.extend(self.environment.iter().cloned());
+        let of_user = of_user.map(|(name, value)| (name.into(), value));
+        let own: Vec<(OsString, OsString)> =
+            of_user.chain(self.environment.iter().cloned()).collect();
+        // In the order of this process's, which a program may print.
+        let mut environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        environment.retain(|(name, _)| !own.iter().any(|(named, _)| named == name));
+        environment.extend(own);
         Image::new(&self.find()?, &self.words, environment.into_iter())
             .map_err(|e| Error::usage(format!("cannot run {}: {e}", self.words[0].display())))
+    }
+
+    /// Returns what the program is given as this process found it.
+    fn inherited(&self) -> Inherited {
+        let found = Inherited::found();
+        match (&self.log, &self.input) {
+            (Some(_), _) => (0..=2).fold(found, Inherited::with_stream),
+            (None, Input::Ours) => found,
+            (None, _) => found.with_stream(0),
+        }
     }
 
     fn cannot_run(&self, error: &io::Error) -> Error {
@@ -131,11 +144,16 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts a program in the cgroups whose `cgroup.procs` files are given.
+    /// Starts a program in the cgroups whose `cgroup.procs` files are given, and prepares `signals` for it; they are
+    /// aimed at it afterwards.
     ///
     /// # Errors
     /// A usage error if the program cannot be run, a failure if a cgroup refuses it.
-    pub fn start(invocation: &Invocation, entrances: &[PathBuf]) -> Result<Self> {
+    pub fn start(
+        invocation: &Invocation,
+        entrances: &[PathBuf],
+        signals: &Signals,
+    ) -> Result<Self> {
         let mut child = invocation.command()?;
         let door = |path: &PathBuf| {
             let door = File::options().write(true).open(path);
@@ -147,6 +165,7 @@ impl Program {
         let image = invocation.image()?;
         let (huge_pages, fixed_addresses) = (invocation.huge_pages, invocation.fixed_addresses);
         let (node, processors) = (invocation.node, invocation.processors.clone());
+        let inherited = invocation.inherited();
         // SAFETY: between fork and exec the closure only makes system calls, with what was made
         // ready before; it allocates nothing. The cgroup comes before root is given up.
         unsafe {
@@ -164,11 +183,19 @@ impl Program {
                 node.map_or(Ok(()), binding::bind)?;
                 processors.as_ref().map_or(Ok(()), |own| own.set(0))?;
                 user.as_ref().map_or(Ok(()), User::assume)?;
+                inherited.give()?;
                 Err(image.execute())
             });
         }
+        signals.aim(Target::Starting);
         let started = Instant::now();
-        let child = child.spawn().map_err(|e| invocation.cannot_run(&e))?;
+        let blocked = Blocked::all();
+        let child = child.spawn();
+        drop(blocked);
+        let child = child.map_err(|e| {
+            signals.aim(Target::Nobody);
+            invocation.cannot_run(&e)
+        })?;
         Ok(Self {
             pid: child.id() as libc::pid_t,
             started,
@@ -237,6 +264,10 @@ mod tests {
         words.into()
     }
 
+    fn start(invocation: &Invocation, entrances: &[PathBuf]) -> Result<Program> {
+        Program::start(invocation, entrances, &Signals::receive()?)
+    }
+
     #[test]
     fn what_cannot_be_run_has_its_own_sentence() {
         for (command, why) in [
@@ -246,9 +277,7 @@ mod tests {
             (&["/etc/passwd"][..], "may not be run"),
             (&["/"][..], "is a directory"),
         ] {
-            let error = Program::start(&words(command), &[])
-                .unwrap_err()
-                .to_string();
+            let error = start(&words(command), &[]).unwrap_err().to_string();
             assert!(error.contains(why), "{command:?}: {error}");
         }
     }
@@ -264,7 +293,7 @@ mod tests {
             directory: Some(directory.path().to_owned()),
             ..Invocation::default()
         };
-        let error = Program::start(&invocation, &[]).unwrap_err().to_string();
+        let error = start(&invocation, &[]).unwrap_err().to_string();
         assert!(error.contains("needs a #! line"), "{error}");
         assert!(!directory.path().join("by-a-shell").exists());
     }
@@ -272,7 +301,7 @@ mod tests {
     #[test]
     fn codes_and_signals_come_back() {
         let run = |script: &str| {
-            let program = Program::start(&words(&["sh", "-c", script]), &[]).unwrap();
+            let program = start(&words(&["sh", "-c", script]), &[]).unwrap();
             program.wait().unwrap().exit
         };
         assert_eq!(run("exit 0"), Exit::Code(0));
@@ -291,7 +320,7 @@ mod tests {
             ..words(&["sh", "script"])
         };
         for _ in 0..2 {
-            let program = Program::start(&invocation, &[]).unwrap();
+            let program = start(&invocation, &[]).unwrap();
             assert!(program.wait().unwrap().exit.success());
         }
         let there = directory.path().canonicalize().unwrap();
@@ -308,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_cgroup_that_refuses_stops_the_start() {
-        let error = Program::start(&words(&["true"]), &["/no/such/cgroup.procs".into()]);
+        let error = start(&words(&["true"]), &["/no/such/cgroup.procs".into()]);
         assert!(error.unwrap_err().to_string().contains("cgroup.procs"));
     }
 }

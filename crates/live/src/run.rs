@@ -41,7 +41,7 @@ use crate::view::{self, Covers, View};
 use crate::waits::Waits;
 use crate::written;
 use crate::zswap::{self, Charge, Zswap};
-use terrace_base::{Bytes, Context, Error, Result, Signals, Target};
+use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target};
 
 pub use crate::dram::Dram;
 pub use crate::outcome::{Event, Faults, Observer, Outcome, Status};
@@ -383,11 +383,11 @@ impl Session {
             invocation.environment.extend(answers.environment()?);
         }
         let writes = self.watch_writes(&budget)?;
-        let program = start(&invocation, &budget, covers)?;
+        let program = start(&invocation, &budget, covers, &self.signals)?;
         self.signals.aim(Target::program(program.pid()));
         // A signal between the start and here reached no process.
         self.signals.pass_on();
-        let the_rest = |observer: Observer| self.await_the_rest(&budget, observer);
+        let the_rest = |exit, observer: Observer| self.await_the_rest(&budget, exit, observer);
         let (ended, seen) = running.watch(program, the_rest, observer);
         self.signals.aim(Target::Nobody);
         if let Some(tier) = &self.tier {
@@ -677,7 +677,8 @@ impl Session {
 
     /// Waits for processes that outlive the program, because their memory is in the tier; returns whether there were
     /// any.
-    fn await_the_rest(&self, budget: &Budget, observer: Observer) -> bool {
+    fn await_the_rest(&self, budget: &Budget, exit: Option<Exit>, observer: Observer) -> bool {
+        self.signals.forget_survived(exit.as_slice());
         let group = budget.directories()[0].clone();
         let left = move || processes_in(&group);
         self.signals.aim(Target::Left(Arc::new(left)));
@@ -713,8 +714,15 @@ fn leave_lesson(way: &Way, outcome: &mut Outcome, observer: Observer) -> Result<
 }
 
 /// Starts a program in its group, of whose files some are covered.
-fn start(invocation: &Invocation, budget: &Budget, covers: Option<Covers>) -> Result<Program> {
-    let start = || Program::start(invocation, &budget.entrances());
+fn start(
+    invocation: &Invocation,
+    budget: &Budget,
+    covers: Option<Covers>,
+    signals: &Signals,
+) -> Result<Program> {
+    // Here, so that no process of ours belongs to the program's name space.
+    signals.aim(Target::Starting);
+    let start = || Program::start(invocation, &budget.entrances(), signals);
     match covers {
         Some(covers) => covers.within(start)?,
         None => start(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use terrace_base::{Bytes, Context, Result, lock};
+use terrace_base::{Bytes, Context, Exit, Result, lock};
 
 use crate::accounts::Accounts;
 use crate::balance::Balance;
@@ -104,12 +104,12 @@ pub(crate) struct Seen {
 }
 
 impl Running<'_> {
-    /// Waits for the program, and then for the processes that outlive it by `the_rest`, while a second thread samples
+    /// Waits for the program, and then for the processes that outlive it by `the_rest`, which is told how it ended, while a second thread samples
     /// them. Returns how the program ended and how long its group ran.
     pub fn watch(
         &self,
         program: Program,
-        the_rest: impl FnOnce(Observer) -> bool,
+        the_rest: impl FnOnce(Option<Exit>, Observer) -> bool,
         observer: Observer,
     ) -> (Result<Ended>, Seen) {
         let done = AtomicBool::new(false);
@@ -133,7 +133,8 @@ impl Running<'_> {
                 seen
             });
             let ended = program.wait();
-            let is_outlived = the_rest(&mut tell);
+            let exit = ended.as_ref().ok().map(|ended| ended.exit);
+            let is_outlived = the_rest(exit, &mut tell);
             let ended = ended.map(|ended| self.with_the_rest(ended, is_outlived, started));
             done.store(true, Ordering::Relaxed);
             let seen = watcher.map(|watcher| {

@@ -19,6 +19,7 @@ pub mod discard;
 mod exec;
 mod extended;
 mod guest;
+pub mod lacked;
 pub mod level;
 mod mapping;
 pub mod observed;

@@ -25,10 +25,12 @@ use crate::discard::{self, Break};
 use crate::exec::{self, Follower};
 use crate::extended::Extended;
 use crate::guest::Guest;
+use crate::lacked::LONGEST;
 use crate::level::Level;
 use crate::mapping;
 use crate::observed::Observed;
 use crate::order::{self, Order, SyncCall};
+use crate::page;
 use crate::pool::{Departed, Pool};
 use crate::program::ARGUMENT;
 use crate::qemu::{self, MemCallback};
@@ -321,6 +323,8 @@ unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
         (None, None) => recorder.on_access,
         _ => on_any_access,
     };
+    // SAFETY: QEMU passes a block that lives during this call.
+    recorder.pool.note_translated(unsafe { last_bytes(tb) });
     if recorder.pool.settings().depends {
         // SAFETY: as QEMU calls this.
         return unsafe { translate_dependent(tb, on_access) };
@@ -353,6 +357,29 @@ unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
             );
         }
     }
+}
+
+/// Returns the bytes of a block's last instruction, as far as they are in one page; zeros where they are not told.
+///
+/// # Safety
+/// `tb` must be a block that is being translated.
+unsafe fn last_bytes(tb: *mut qemu::Tb) -> [u8; LONGEST] {
+    let mut bytes = [0; LONGEST];
+    // SAFETY: as the caller says. QEMU reads the instruction where it says that it lies, and memory is mapped by
+    // whole pages.
+    unsafe {
+        let last = qemu::qemu_plugin_tb_n_insns(tb).saturating_sub(1);
+        let instruction = qemu::qemu_plugin_tb_get_insn(tb, last);
+        if instruction.is_null() {
+            return bytes;
+        }
+        let at = qemu::qemu_plugin_insn_haddr(instruction).cast::<u8>();
+        if !at.is_null() {
+            let length = LONGEST.min(page::BYTES - at.addr() % page::BYTES);
+            std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), length);
+        }
+    }
+    bytes
 }
 
 /// Translates a block so that it is recorded where addresses come from. What its callbacks are given is kept as long as

@@ -111,6 +111,8 @@ unsafe extern "C" {
     pub fn qemu_plugin_tb_get_insn(tb: *const Tb, index: usize) -> *mut Insn;
     /// Returns the address of the instruction.
     pub fn qemu_plugin_insn_vaddr(insn: *const Insn) -> u64;
+    /// Returns where the instruction lies in the emulator's memory; null where that is not known.
+    pub fn qemu_plugin_insn_haddr(insn: *const Insn) -> *const c_void;
     /// Returns the bytes of the instruction.
     pub fn qemu_plugin_insn_data(insn: *const Insn) -> *const c_void;
     /// Returns the number of bytes of the instruction.

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use terrace_base::{Context, Error, Result};
+use terrace_live::input::Input;
 use terrace_live::journal::state_directory;
 use terrace_live::program::Invocation;
 use terrace_trace::formats::native;
@@ -48,9 +49,16 @@ pub fn record(
     };
     let trace = Unnamed::new()?;
     let sink = create_as(&trace.path(), native::FORMAT, &request.about())?;
-    let input = program.input.open();
-    let input = input.or_fail(|| "cannot use standard input".into())?;
+    let input = match &program.input {
+        Input::Ours => None,
+        other => Some(
+            other
+                .open()
+                .or_fail(|| "cannot use standard input".into())?,
+        ),
+    };
     let recorded = Session::start(tools, &request, input)?.write(sink, &mut |_| {})?;
+    recorded.check()?;
     if recorded.exit().success() && recorded.lost == 0 && recorded.departures == 0 {
         return Ok((recorded, trace));
     }

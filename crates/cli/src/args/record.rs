@@ -27,7 +27,9 @@ Examples:
   terrace record -o place.parquet --allocations --filter l1l2 -- ./program
   terrace record -o llc.parquet --filter l1l2 --limit 100000000 -- ./program
 
-Exit code: the program's own, 0 where --limit ended it; 2 for wrong usage; 1 where terrace failed.
+Ctrl-C goes to the program, as it does without terrace. A second one kills it; the trace up to there is kept.
+Exit code: the program's own, 0 where --limit ended it; 2 for wrong usage; 1 where terrace failed, or
+--memory-limit ended it.
 Needs qemu-user (Debian: apt-get install qemu-user).")]
 pub struct Record {
     /// The trace: a Parquet file with one row for each access
@@ -90,6 +92,12 @@ pub struct Record {
     /// End the recording after N rows, and the program with it
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub limit: Option<u64>,
+
+    /// End the recording when the emulator takes more memory than SIZE; half of what is available if not given
+    ///
+    /// What counts is what the emulator and the processes that it runs take together. The trace up to there is kept.
+    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
+    pub memory_limit: Option<Bytes>,
 
     #[command(flatten)]
     pub user: AsUser,

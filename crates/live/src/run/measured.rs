@@ -60,7 +60,7 @@ impl Session {
         let waits = self.measure_waits(&budget)?;
         let pool = zswap::pool();
         let before = Counts::at_start(None);
-        let program = start(invocation, &budget, covers)?;
+        let program = start(invocation, &budget, covers, &self.signals)?;
         self.signals.aim(Target::program(program.pid()));
         // A signal between the start and here reached no process.
         self.signals.pass_on();
@@ -107,7 +107,7 @@ impl Session {
             after: self.measures.after,
             every: self.measures.every,
         };
-        let the_rest = |observer: Observer| self.await_the_rest(&budget, observer);
+        let the_rest = |exit, observer: Observer| self.await_the_rest(&budget, exit, observer);
         let (ended, seen) = running.watch(program, the_rest, observer);
         self.signals.aim(Target::Nobody);
         if let Some(tier) = &self.tier {

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use terrace_base::process::started;
-use terrace_base::{Context, Result};
+use terrace_base::{Context, Exit, Result, Signals};
 
 use crate::cpus::Cpus;
 use crate::program::{Ended, Invocation, Program};
@@ -18,11 +18,11 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Starts programs on these CPUs.
+    /// Starts programs on these CPUs, and prepares `signals` for them.
     ///
     /// # Errors
     /// A usage error if one cannot be run; those that were started before it are killed.
-    pub fn start(invocations: &[Invocation], cpus: &Cpus) -> Result<Self> {
+    pub fn start(invocations: &[Invocation], cpus: &Cpus, signals: &Signals) -> Result<Self> {
         let (tell, ends) = mpsc::channel();
         let mut roots = Vec::new();
         let ours = Cpus::of(0).or_fail(|| "cannot tell the CPUs of this process".into())?;
@@ -33,7 +33,7 @@ impl Programs {
             .iter()
             .enumerate()
             .try_for_each(|(index, invocation)| {
-                let program = Program::start(invocation, &[])?;
+                let program = Program::start(invocation, &[], signals)?;
                 let pid = program.pid();
                 roots.push((pid, started(pid).ok().flatten().unwrap_or(0)));
                 let tell = tell.clone();
@@ -82,6 +82,12 @@ impl Programs {
         self.ended.iter().filter(|ended| ended.is_none()).count()
     }
 
+    /// Returns how those have ended that have.
+    pub fn ends(&self) -> Vec<Exit> {
+        let ended = self.ended.iter().flatten();
+        ended.map(|ended| ended.exit).collect()
+    }
+
     /// Returns how a program has ended; `None` while it runs.
     pub fn end_of(&self, index: usize) -> Option<Ended> {
         self.ended.get(index).copied().flatten()
@@ -91,8 +97,6 @@ impl Programs {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use terrace_base::Exit;
 
     use super::*;
 
@@ -105,7 +109,12 @@ mod tests {
     fn each_has_its_end_and_its_cpus() {
         let cpus = Cpus::one(Cpus::of(0).unwrap().iter().next().unwrap());
         let before = Cpus::of(0).unwrap();
-        let mut programs = Programs::start(&[shell("exit 3"), shell("read x")], &cpus).unwrap();
+        let mut programs = Programs::start(
+            &[shell("exit 3"), shell("read x")],
+            &cpus,
+            &Signals::receive().unwrap(),
+        )
+        .unwrap();
         assert_eq!(Cpus::of(0).unwrap(), before);
         assert_eq!(Cpus::of(programs.roots[1].0).unwrap_or(cpus.clone()), cpus);
         while !programs.have_ended().unwrap() {
@@ -122,7 +131,12 @@ mod tests {
     fn if_one_cannot_be_run_none_is_left() {
         let cpus = Cpus::of(0).unwrap();
         let no_such = vec!["/no/such/program".into()].into();
-        let error = Programs::start(&[shell("sleep 60"), no_such], &cpus).err();
+        let error = Programs::start(
+            &[shell("sleep 60"), no_such],
+            &cpus,
+            &Signals::receive().unwrap(),
+        )
+        .err();
         assert!(error.unwrap().to_string().contains("does not exist"));
     }
 }

@@ -155,7 +155,7 @@ impl Session {
         let own = own_time();
         let (source, programs) = match mix {
             Mix::Programs(invocations) => {
-                let programs = Programs::start(invocations, &cpus)?;
+                let programs = Programs::start(invocations, &cpus, &self.signals)?;
                 let pids = programs.roots.iter().map(|(pid, _)| *pid);
                 self.signals.aim(Signalled::programs(pids));
                 self.signals.pass_on();
@@ -180,7 +180,10 @@ impl Session {
             switches,
         };
         let watched = running.watch(settings, observer);
-        running.session.signals.aim(Signalled::Nobody);
+        let ends = running.programs.as_ref().map(Programs::ends);
+        let signals = &running.session.signals;
+        signals.forget_survived(&ends.unwrap_or_default());
+        signals.aim(Signalled::Nobody);
         running.finish(cpus, own, watched)
     }
 }

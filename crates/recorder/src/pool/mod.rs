@@ -24,6 +24,7 @@
 //! | 136 | u32 | programs started that leave the emulator, failed attempts taken back |
 //! | 144 | u64 | records that found no chunk, all being held by other threads |
 //! | 152 | u64 | runs whose page could not be reported: no memory for a copy of it |
+//! | 160 | u64 × 2 | the bytes of the last instruction of the block that was translated last |
 //! | 192 | u32 | chunks made ready so far, modulo 2^32; a futex the reader waits on |
 //! | 196 | u32 | whether the reader waits |
 //! | 256 | u32 | chunks handed back so far, modulo 2^32; a futex writers wait on |
@@ -76,7 +77,7 @@ use crate::level::Level;
 use crate::record::Record;
 
 /// The pool's first bytes: a name and the layout's number.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x07");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x08");
 /// Chunks, and so threads that can write at the same time.
 pub const CHUNKS: usize = 8192;
 /// Records in a chunk.
@@ -137,6 +138,7 @@ struct Numbers {
     departed: AtomicU32,
     dropped: AtomicU64,
     unreported: AtomicU64,
+    translated: [AtomicU64; 2],
 }
 
 #[repr(C)]
@@ -172,6 +174,7 @@ const _: () = {
     assert!(offset_of!(Layout, least_mapping) == 24);
     assert!(offset_of!(Numbers, dropped) == 16);
     assert!(offset_of!(Numbers, unreported) == 24);
+    assert!(offset_of!(Numbers, translated) == 32);
     assert!(offset_of!(Layout, published) == 192);
     assert!(offset_of!(Layout, drained) == 256);
     assert!(offset_of!(Layout, order) == 320);

@@ -12,6 +12,7 @@ use super::system::{is_alive, wait, wake};
 use super::{
     Chunk, FREE, HELD, Layout, MAGIC, Pool, READY, RECORDS, RecordSettings, WRITTEN, text,
 };
+use crate::lacked::LONGEST;
 
 impl Pool {
     /// Creates a pool.
@@ -165,6 +166,14 @@ impl Pool {
     /// Returns the number of runs whose page could not be reported.
     pub fn unreported(&self) -> u64 {
         self.numbers().unreported.load(Ordering::Relaxed)
+    }
+
+    /// Returns the bytes of the last instruction of the block that was translated last.
+    pub fn translated(&self) -> [u8; LONGEST] {
+        let words = self.numbers().translated.each_ref();
+        let [low, high] = words.map(|word| u128::from(word.load(Ordering::Relaxed)));
+        let words = (low | high << 64).to_le_bytes();
+        std::array::from_fn(|index| words[index])
     }
 
     /// Returns the process ids of the living recorded processes, without processes that have left the

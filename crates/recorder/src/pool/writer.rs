@@ -12,6 +12,7 @@ use super::{
     CHUNK_BYTES, Chunk, FREE, HELD, Layout, MAGIC, PATH_BYTES, Pool, READY, READY_CHUNKS, WRITING,
     WRITTEN, text, write_text,
 };
+use crate::lacked::LONGEST;
 
 /// How often a writer that waits checks that the reader is alive.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
@@ -90,6 +91,17 @@ impl Pool {
         let instruction = owner.instruction;
         chunk.instruction.store(instruction, Ordering::Relaxed);
         Some(chunk)
+    }
+
+    /// Notes the bytes of the last instruction of a block that is translated. One that the emulator lacks ends its
+    /// block, and the program at once.
+    pub fn note_translated(&self, bytes: [u8; LONGEST]) {
+        let mut words = [0; 16];
+        words[..LONGEST].copy_from_slice(&bytes);
+        let words = u128::from_le_bytes(words);
+        let [low, high] = &self.numbers().translated;
+        low.store(words as u64, Ordering::Relaxed);
+        high.store((words >> 64) as u64, Ordering::Relaxed);
     }
 
     /// Notes that the page of a run could not be reported.

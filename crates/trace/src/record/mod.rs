@@ -28,15 +28,17 @@
 mod allocations;
 mod decode;
 mod holder;
+mod memory;
 mod pending;
 mod recorded;
 mod request;
+mod sanitizer;
 mod session;
 mod symbols;
 mod tools;
 mod watcher;
 
-pub use recorded::{Progress, Recorded, counted};
+pub use recorded::{Cut, Progress, Recorded, counted};
 pub use request::{
     ALLOCATIONS, COMMAND, CONTENTS, DEPENDENCES, FILTER, LEAST_MAPPING, LEVEL, PRIVATE_CACHES,
     Request, command,

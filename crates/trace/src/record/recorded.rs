@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use terrace_base::Exit;
+use terrace_base::{Bytes, Error, Exit, Result};
 
 /// Processes and threads are numbered by 16 bits in a trace.
 const NUMBERS: u32 = 1 << 16;
@@ -19,6 +19,22 @@ pub struct Progress {
     pub wall: Duration,
 }
 
+/// What ended a recording, and the program with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The number of rows that were asked for.
+    Rows,
+    /// The memory of the emulator, which was more than it might take.
+    Memory {
+        /// What it took.
+        taken: Bytes,
+        /// What it might take.
+        limit: Bytes,
+    },
+    /// A second signal that asked for the end, as by Ctrl-C.
+    Signal(i32),
+}
+
 /// What was recorded.
 #[derive(Clone, Debug)]
 pub struct Recorded {
@@ -32,8 +48,10 @@ pub struct Recorded {
     pub threads: u32,
     /// Time from the program's start until everything was written.
     pub wall: Duration,
-    /// Whether the limit was reached.
-    pub limited: bool,
+    /// What ended the recording before the program did, if anything.
+    pub cut: Option<Cut>,
+    /// The instruction that the emulator lacks and the program needs, if it was ended by that.
+    pub lacked: Option<String>,
     /// Rows that were lost: more threads wrote at a time than there is room for.
     pub lost: u64,
     /// Rows whose page could not be compared with what was reported of it: there was no memory for a copy.
@@ -47,12 +65,34 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Returns how a command ends that has recorded the program: as the program did, and with success
-    /// where the limit ended it.
+    /// Returns how a command ends that has recorded the program: as the program did; with success where the limit of rows
+    /// ended it, with failure where that of memory did, and by the signal that did.
     pub fn exit(&self) -> Exit {
-        match self.limited {
-            true => Exit::Code(0),
-            false => self.status.into(),
+        match self.cut {
+            Some(Cut::Rows) => Exit::Code(0),
+            Some(Cut::Memory { .. }) => Exit::Code(1),
+            Some(Cut::Signal(signal)) => Exit::Signal(signal),
+            None => self.status.into(),
+        }
+    }
+
+    /// Checks that neither the emulator's memory nor its instructions ended the program.
+    ///
+    /// # Errors
+    /// A failure that says which of them did, and what to do.
+    pub fn check(&self) -> Result<()> {
+        if let Some(Cut::Memory { taken, limit }) = self.cut {
+            return Err(Error::failure(format!(
+                "the program was ended because it took {taken} in the emulator, more than the {limit} that it might; \
+                 record a smaller part of its work, or set --memory-limit of terrace record higher"
+            )));
+        }
+        match &self.lacked {
+            Some(instruction) => Err(Error::failure(format!(
+                "the program was ended by SIGILL because the emulator lacks an instruction that it uses, {instruction}; \
+                 build it for a processor without it (-march=x86-64-v2)"
+            ))),
+            None => Ok(()),
         }
     }
 

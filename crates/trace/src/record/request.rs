@@ -3,9 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use terrace_base::{Error, Result, User, program};
+use terrace_base::{Bytes, Error, Result, User, program};
 use terrace_recorder::level::Level;
 use terrace_recorder::pool::RecordSettings;
+use terrace_recorder::program::Program;
+
+use super::{memory, sanitizer};
 
 /// The key under which a trace keeps the program and its arguments.
 pub const COMMAND: &str = "recorded.command";
@@ -42,12 +45,15 @@ pub struct Request {
     pub library: Option<(PathBuf, (&'static str, String))>,
     /// The number of rows after which the recording and the program are ended.
     pub limit: Option<u64>,
+    /// The memory that the emulator and the processes in it may take; the recording and the program are ended beyond it.
+    pub memory_limit: Bytes,
     /// The user whom the program runs as; none: the user of this process.
     pub user: Option<User>,
 }
 
 impl Request {
-    /// Asks for every access of the program that `words` name, which is found in `PATH`.
+    /// Asks for every access of the program that `words` name, which is found in `PATH`, with half of the memory
+    /// that is available.
     ///
     /// # Errors
     /// Returns a usage error if there is no such program.
@@ -59,15 +65,24 @@ impl Request {
             allocations: None,
             library: None,
             limit: None,
+            memory_limit: memory::default_limit(),
             user,
         })
     }
 
-    /// Checks that the settings go together.
+    /// Checks that the emulator can run the program, and that the settings go together.
     ///
     /// # Errors
-    /// A usage error that names those that do not.
+    /// A usage error that says why it cannot, or names those that do not.
     pub fn check(&self) -> Result<()> {
+        let program = self.executed()?;
+        if let Some(sanitizer) = sanitizer::of(&program.file) {
+            return Err(Error::usage(format!(
+                "{} is built with {sanitizer}, whose shadow memory spans more addresses than the emulator can keep \
+                 account of; record a build without it (without -fsanitize)",
+                self.program.display()
+            )));
+        }
         let settings = self.settings;
         if settings.least_mapping.is_some() && settings.filtered {
             return Err(Error::usage(
@@ -101,6 +116,14 @@ impl Request {
             )),
             false => Ok(()),
         }
+    }
+
+    /// Returns what the emulator executes: the program, or the interpreter of a script.
+    ///
+    /// # Errors
+    /// A usage error if the emulator cannot run it.
+    pub(super) fn executed(&self) -> Result<Program> {
+        Program::of(&self.program, &self.arguments).map_err(Error::usage)
     }
 
     /// Returns the command line: the words, with spaces between them.

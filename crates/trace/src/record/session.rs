@@ -7,15 +7,19 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use terrace_base::{Context, Error, Result, Signals, Target, User, process};
+use terrace_base::{
+    Blocked, Context, Error, Exit, Inherited, Result, Signals, Target, User, process,
+};
+use terrace_recorder::lacked;
 use terrace_recorder::pool::{Pool, RecordSettings};
-use terrace_recorder::program::{Emulator, Program};
+use terrace_recorder::program::Emulator;
 
 use super::allocations::Collected;
 use super::decode::{Reports, decode};
 use super::holder::{Holder, die_with};
+use super::memory;
 use super::pending::Pending;
-use super::recorded::{Progress, Recorded};
+use super::recorded::{Cut, Progress, Recorded};
 use super::request::Request;
 use super::tools::{ALLOCATIONS, Tools};
 use super::watcher::Watcher;
@@ -78,6 +82,9 @@ pub struct Session {
     child: Child,
     started: Instant,
     limit: u64,
+    memory: memory::Watch,
+    /// What ended the recording before the program did, so far.
+    cut: Option<Cut>,
     accesses: u64,
     /// The accesses that are written next, kept for their memory.
     block: Block,
@@ -92,16 +99,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the program with this standard input. It is killed when the calling thread ends, however
+    /// Starts the program with this standard input; none is that of this process. It is killed when the calling thread ends, however
     /// that happens, and what it has forked is killed when this process ends.
     ///
     /// # Errors
     /// Returns a usage error if the program cannot be recorded or the settings contradict each other, and a failure if the system refuses
     /// memory or the emulator.
-    pub fn start(tools: &Tools, request: &Request, input: Stdio) -> Result<Self> {
+    pub fn start(tools: &Tools, request: &Request, input: Option<Stdio>) -> Result<Self> {
         request.check()?;
         let signals = Signals::receive()?;
-        let program = Program::of(&request.program, &request.arguments).map_err(Error::usage)?;
+        let program = request.executed()?;
         let settings = RecordSettings {
             allocations: request.allocations.is_some(),
             ..request.settings
@@ -139,17 +146,25 @@ impl Session {
                 .map(|least| (LEAST_OBJECT, least.to_string())),
         );
         command.envs(request.library.iter().map(|(_, variable)| variable.clone()));
-        command.stdin(input);
+        let mut inherited = Inherited::found();
+        if let Some(input) = input {
+            command.stdin(input);
+            inherited = inherited.with_stream(0);
+        }
         let parent = std::process::id();
         // SAFETY: between fork and exec the closure only makes system calls, with what was made
         // ready before; it allocates nothing.
         unsafe {
             command.pre_exec(move || {
                 user.as_ref().map_or(Ok(()), User::assume)?;
-                die_with(parent)
+                die_with(parent)?;
+                inherited.give()
             });
         }
+        signals.aim(Target::Starting);
+        let blocked = Blocked::all();
         let child = command.spawn();
+        drop(blocked);
         let child = child.or_fail(|| format!("cannot start {}", emulator.file.display()))?;
         signals.aim(Target::program(child.id()));
         signals.pass_on();
@@ -161,6 +176,8 @@ impl Session {
             child,
             started,
             limit: request.limit.unwrap_or(u64::MAX),
+            memory: memory::Watch::of(request.memory_limit),
+            cut: None,
             accesses: 0,
             block: Block::default(),
             pending: Pending::default(),
@@ -202,7 +219,9 @@ impl Session {
             let read = reader.join();
             // Where reading fails, that the recording could not go on follows from it.
             let read = read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            Ok((read, recorded?))
+            let recorded = recorded?;
+            recorded.check()?;
+            Ok((read, recorded))
         })
     }
 
@@ -270,13 +289,27 @@ impl Session {
             processes: self.pool.processes(),
             threads: self.pool.threads(),
             wall: self.started.elapsed(),
-            limited: self.accesses >= self.limit,
+            cut: self
+                .cut
+                .or((self.accesses >= self.limit).then_some(Cut::Rows)),
+            lacked: self.lacked(status),
             lost: self.pool.dropped(),
             unreported: self.pool.unreported(),
             departures,
             departed: departed.collect(),
-            left: self.pool.living().len(),
+            left: match self.cut {
+                Some(Cut::Memory { .. } | Cut::Signal(_)) => 0,
+                Some(Cut::Rows) | None => self.pool.living().len(),
+            },
         })
+    }
+
+    /// Returns the instruction for the lack of which the program has ended.
+    fn lacked(&self, status: ExitStatus) -> Option<String> {
+        let by_it = [Exit::Signal(libc::SIGILL), Exit::Code(128 + libc::SIGILL)];
+        by_it
+            .contains(&status.into())
+            .then(|| lacked::name(&self.pool.translated()))?
     }
 
     fn drain_until_the_end(
@@ -311,8 +344,13 @@ impl Session {
                 return Ok(exit);
             }
             if self.accesses >= self.limit {
+                self.cut = Some(Cut::Rows);
                 self.pool.end();
                 return self.end_the_program();
+            }
+            self.cut = self.is_beyond().or_else(|| self.is_killed());
+            if self.cut.is_some() {
+                return self.kill_the_program();
             }
             published = self.pool.wait(published, LOOK_AFTER);
         }
@@ -364,6 +402,34 @@ impl Session {
     fn ended(&mut self) -> Result<Option<ExitStatus>> {
         let ended = self.child.try_wait();
         ended.or_fail(|| "cannot wait for the program".into())
+    }
+
+    /// Returns that the emulator takes more memory than it may.
+    fn is_beyond(&mut self) -> Option<Cut> {
+        let (pool, program) = (&self.pool, self.child.id());
+        let processes = || [pool.living(), vec![program]].concat();
+        let taken = self.memory.look(processes)?;
+        let limit = self.memory.limit();
+        Some(Cut::Memory { taken, limit })
+    }
+
+    /// Returns that a second signal has asked for the end.
+    fn is_killed(&self) -> Option<Cut> {
+        let asked = self.signals.asked_to_end()?;
+        (self.signals.requests() > 1).then_some(Cut::Signal(asked))
+    }
+
+    /// Kills every recorded process.
+    fn kill_the_program(&mut self) -> Result<ExitStatus> {
+        let asked = Instant::now();
+        self.signal(libc::SIGKILL);
+        // One that was just forked enters the pool later.
+        while asked.elapsed() < PATIENCE && !self.pool.living().is_empty() {
+            self.signal(libc::SIGKILL);
+            std::thread::sleep(LOOK_AFTER);
+        }
+        let exit = self.child.wait();
+        exit.or_fail(|| "cannot wait for the program".into())
     }
 
     /// Asks every recorded process to end, and kills it after [`PATIENCE`].
