@@ -99,6 +99,7 @@ mod tests {
             limit: None,
             progress: None,
             tier: SwapCounters::default(),
+            others: terrace_base::Bytes(0),
         }
     }
 
