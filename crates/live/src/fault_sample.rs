@@ -108,6 +108,13 @@ impl FaultSample {
         }
     }
 
+    /// Counts times from the start of the program, which was so long before faults were first watched.
+    pub fn started_before(&mut self, by: Duration) {
+        self.began = self.began.saturating_sub(by.as_nanos() as u64);
+        self.since = self.since.map(|since| since + by);
+        self.kept.iter_mut().for_each(|fault| fault.time += by);
+    }
+
     /// Notes that faults are watched or not from `nanos` on.
     pub fn watch(&mut self, on: bool, nanos: u64) {
         let now = Duration::from_nanos(nanos.saturating_sub(self.began));
@@ -223,6 +230,23 @@ mod tests {
             many.add(ms(10 * period), ms(10 * period + 1));
         }
         assert_eq!((many.time, many.periods.len()), (ms(1000), Periods::MOST));
+    }
+
+    #[test]
+    fn times_are_those_since_the_start_of_the_program() {
+        let mut sample = FaultSample::new(10_000_000_000);
+        let at = |number| Location::new(Space(1), Page(number));
+        sample.add(10_500_000_000, at(1));
+        sample.started_before(Duration::from_secs(9));
+        sample.add(11_000_000_000, at(2));
+        let times: Vec<_> = sample
+            .kept()
+            .iter()
+            .map(|fault| fault.time.as_millis())
+            .collect();
+        assert_eq!(times, [9500, 10_000]);
+        let watched = sample.watched(19_000_000_000);
+        assert_eq!((watched.time.as_secs(), watched.of.as_secs()), (9, 18));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The steering of a program that runs, and the sample of the faults that it sees.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use terrace_base::{Bytes, Result, lock};
 use terrace_policy::prefetch::{self, Engine};
@@ -58,6 +59,11 @@ impl Steered {
             sample: faults.sample(),
             steering: Steering::start(engine, faults, dram.pages(), &areas, aids)?,
         })
+    }
+
+    /// Counts the times of faults from the start of the program, which was so long ago.
+    pub fn started_before(&self, by: Duration) {
+        lock(&self.sample).started_before(by);
     }
 
     /// Returns the figures so far.

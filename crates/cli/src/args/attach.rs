@@ -27,7 +27,7 @@ use super::{Meanwhile, Results};
 Examples:
   terrace attach 1234
   terrace attach --unit postgresql --for 10m --json cost.json
-  terrace attach --unit redis --for 1m --endurance 600TBW --latency --interval 10s
+  terrace attach --unit redis --for 1m --endurance 600TBW --latency
   terrace attach --container 4969a18d --prefetch stream
   terrace attach --cgroup /sys/fs/cgroup/system.slice/job.service
 

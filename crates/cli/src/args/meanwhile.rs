@@ -18,7 +18,7 @@ pub struct Meanwhile {
     #[arg(long)]
     pub latency: bool,
 
-    /// Write figures each TIME while the program runs: 10s, 1m
+    /// Write figures each TIME while the program runs: 10s
     ///
     /// A line of JSON an interval, and one for the rest at the end: memory, major faults, the tier's traffic, prefetches,
     /// and with --latency waits. Lines go to standard error, or to the file of --interval-to.

@@ -28,13 +28,13 @@ Examples:
   terrace run --dram 25% --compare --repeat 3 -- python3 job.py
   terrace run --dram 2G --tier /mnt/nvme --json cost.json -- ./program
   terrace run --dram 50% --measure 30s -- redis-server
-  terrace run --dram 2G --after 30s --endurance 600TBW --latency --interval 10s -- ./server
+  terrace run --dram 2G --after 30s --endurance 600TBW --latency -- ./server
   terrace run --dram 25% --tier node:1 --migration hot -- ./program
 
 Exit code: the program's own; 2 for wrong usage; 1 where terrace failed.
 Needs root, or the capabilities that `terrace doctor` names.")]
 pub struct Run {
-    /// DRAM that the program may use: 4G, or 25% of its footprint
+    /// DRAM of the program: 4G, or 25% of its footprint
     ///
     /// Also 512MiB, or plain bytes.
     #[arg(long, value_name = "SIZE", value_parser = Dram::parse, allow_hyphen_values = true)]
@@ -47,9 +47,9 @@ pub struct Run {
     #[arg(long, value_name = "SIZE", value_parser = super::memory, allow_hyphen_values = true)]
     pub footprint: Option<Bytes>,
 
-    /// Measure the footprint in the run itself, for a server: its peak after this time, as 30s
+    /// Take the footprint from the run: its peak after TIME
     ///
-    /// The program starts without a limit. After this time the tier is prepared, and the program gets its share of what
+    /// For a server, which does not end by itself, as --measure 30s. The program starts without a limit. After this time the tier is prepared, and the program gets its share of what
     /// it has used so far, in steps that the machine can bear; it is not started twice.
     #[arg(long, value_name = "TIME", value_parser = super::attach::time, allow_hyphen_values = true,
           conflicts_with_all = ["footprint", "compare", "repeat"])]
@@ -76,9 +76,9 @@ pub struct Run {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub place: Option<PathBuf>,
 
-    /// Predictor of the pages to fetch ahead, or off
+    /// Predictor of the fetches, or off
     ///
-    /// `off` leaves the kernel as it is. `terrace list predictors` lists predictors. Settings follow the
+    /// It foresees the pages to fetch ahead. `off` leaves the kernel as it is. `terrace list predictors` lists predictors. Settings follow the
     /// name, as stream:depth=64,queue=fifo; `terrace explain stream` lists them.
     #[arg(long, value_name = "NAME", value_parser = parse_prefetch, default_value = "auto")]
     pub prefetch: Prefetch,
@@ -116,9 +116,9 @@ pub struct Run {
     #[arg(long)]
     pub compare: bool,
 
-    /// Repetitions of each way; results are medians
+    /// Repetitions of each way
     ///
-    /// The ways take turns.
+    /// Results are medians. The ways take turns.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = whole(1..=1000_u32))]
     pub repeat: u32,

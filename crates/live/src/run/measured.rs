@@ -87,8 +87,8 @@ impl Session {
             }
         };
         let counter = SwapCounter::of(&budget);
-        if let Some(tier) = &self.tier {
-            tier.follow(Some(counter.clone()));
+        if let Some(steered) = &settled.steered {
+            steered.started_before(program.started().elapsed());
         }
         let running = Running {
             budget: &budget,
@@ -146,6 +146,9 @@ impl Session {
             dram: limit,
             tier: self.tier.as_ref().and_then(Tier::size),
         };
+        if let Some(tier) = &self.tier {
+            tier.follow(Some(SwapCounter::of(budget)));
+        }
         let began = Instant::now();
         budget.lower(limits)?;
         observer(Event::Notice(&format!(
