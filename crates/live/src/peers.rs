@@ -6,10 +6,12 @@
 //! private mounts become shared while there are such programs, and are private again with the end of the last.
 //!
 //! A lock's file holds the mounts that were shared before, so that they are left as they are; whoever takes the lock
-//! after a `kill -9` finds it there. Another lock, which all runs hold together, tells whether one of them goes on.
+//! after a `kill -9` finds it there. Another lock, which all runs hold together, tells whether one of them goes on. Runs
+//! that see other mounts, as those of a container, have other locks.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use rustix::mount::{MountPropagationFlags, mount_change};
 use terrace_base::block::swaps::unescape;
 use terrace_base::{Context, Error, Result};
 
-use crate::journal::{Change, Journal};
+use crate::journal::{Change, Journal, boot_id};
 use crate::sysctl::{directory, open_lock};
 
 /// How often, and after which pause, the lock is asked for: others hold it for milliseconds.
@@ -46,11 +48,11 @@ pub(crate) struct Peers {
     locks: Locks,
 }
 
-/// The two locks of all runs of the machine.
+/// The two locks of all runs in a mount name space.
 #[derive(Debug)]
 struct Locks {
-    /// Held while mounts are changed. Its file has the numbers of the mounts that were shared before; it is empty while
-    /// all mounts are as they were.
+    /// Held while mounts are changed. Its file has the boot and the numbers of the mounts that were shared before; it is
+    /// empty while all mounts are as they were.
     changes: File,
     /// Held by every run that needs shared mounts.
     runs: File,
@@ -114,9 +116,14 @@ pub(crate) fn is_restored(state: &Path) -> bool {
 
 impl Locks {
     fn open(directory: &Path) -> Result<Self> {
+        let space = fs::metadata("/proc/self/ns/mnt");
+        let space = space
+            .or_fail(|| "cannot look at the mount name space".into())?
+            .ino();
+        let open = |name| open_lock(&directory.join(format!("terrace-{name}-{space}.lock")));
         Ok(Self {
-            changes: open_lock(&directory.join("terrace-mounts.lock"))?,
-            runs: open_lock(&directory.join("terrace-mounts-runs.lock"))?,
+            changes: open("mounts")?,
+            runs: open("mounting")?,
         })
     }
 
@@ -158,8 +165,8 @@ impl Locks {
             return Ok(());
         }
         let before: Vec<u64> = text
-            .split(' ')
-            .filter_map(|id| id.trim().parse().ok())
+            .split_whitespace()
+            .filter_map(|id| id.parse().ok())
             .collect();
         let mounts = mounts()?;
         let ours = mounts.iter();
@@ -187,15 +194,17 @@ impl Locks {
         let read = self.changes.seek(SeekFrom::Start(0));
         let read = read.and_then(|_| self.changes.read_to_string(&mut text));
         read.or_fail(cannot_lock)?;
-        Ok(text)
+        let of_this_boot = text.strip_prefix(&boot_id()).map(str::to_owned);
+        Ok(of_this_boot.unwrap_or_default())
     }
 
     /// Writes down which of the mounts are shared.
     fn write_down(&mut self, mounts: &[Mount]) -> Result<()> {
         let shared = mounts.iter().filter(|mount| mount.propagation.is_shared);
         let ids: Vec<_> = shared.map(|mount| mount.id.to_string()).collect();
-        let text = ids.join(" ") + "\n";
-        let written = self.changes.seek(SeekFrom::Start(0));
+        let text = format!("{} {}\n", boot_id(), ids.join(" "));
+        let written = self.changes.set_len(0);
+        let written = written.and_then(|()| self.changes.seek(SeekFrom::Start(0)));
         let written = written.and_then(|_| self.changes.write_all(text.as_bytes()));
         written.or_fail(cannot_lock)
     }
@@ -232,7 +241,7 @@ impl Mount {
 
 /// Returns the mounts that this process sees.
 fn mounts() -> Result<Vec<Mount>> {
-    let text = std::fs::read("/proc/self/mountinfo");
+    let text = fs::read("/proc/self/mountinfo");
     let text = text.or_fail(|| "cannot read /proc/self/mountinfo".into())?;
     let text = String::from_utf8_lossy(&text);
     Ok(text.lines().filter_map(Mount::parse).collect())
@@ -287,5 +296,8 @@ mod tests {
         assert!(!second.text().unwrap().is_empty(), "the second needs them");
         second.leave().unwrap();
         assert!(second.text().unwrap().is_empty(), "nobody needs them");
+        first.changes.seek(SeekFrom::Start(0)).unwrap();
+        first.changes.write_all(b"another-boot 1 2\n").unwrap();
+        assert!(second.text().unwrap().is_empty(), "those of another boot");
     }
 }

@@ -69,6 +69,19 @@ mount --make-rshared /
 check 'the same where all mounts are shared' mounts
 mount --make-rprivate /
 
+# As in a container that may make no name spaces.
+refused_name_spaces() {
+    found=$(cat /proc/sys/user/max_mnt_namespaces)
+    echo 0 >/proc/sys/user/max_mnt_namespaces
+    "$TERRACE" run --dram 32M --footprint 64M --tier /mnt --json run.json -- true 2>said
+    "$TERRACE" doctor >>said
+    echo "$found" >/proc/sys/user/max_mnt_namespaces
+    grep -q '"memory_view": "limit"' run.json && grep -q 'sees the limit of its group' said &&
+        grep -q -e '^-- *memory limits *cannot make a mount name space' said || { cat said; return 1; }
+    nothing_is_left
+}
+check 'a program sees its limit where name spaces are refused' refused_name_spaces
+
 # As in a container: the root of a name space of its own, with the caller in it.
 container() {
     # shellcheck disable=SC2046

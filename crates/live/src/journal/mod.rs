@@ -282,7 +282,7 @@ impl Owner {
 }
 
 /// Id of this boot, by the kernel.
-fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
 }
