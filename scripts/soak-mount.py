@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """Looks for a wrong byte below `terrace mount`: fsx, and programs whose mount is killed again and again.
 
-Usage: soak-mount.py [--seconds N] [--seed N] [--fsx PROGRAM] [--only fsx|crashes] DIRECTORY
+Usage: soak-mount.py [--seconds N] [--seed N] [--fsx PROGRAM] [--only fsx|crashes|writers] [--kind KIND] DIRECTORY
 
+Writers of every kind change files of ext4, XFS and btrfs, below the mount, through it, and both at once
+(`mount_writers.py`); the mount is killed and ended in between, and must say what the source says.
 Each mode has half of the time of each part. fsx is stopped for a moment again and again: pages of a file that has just
 changed are refused, so a file that changes all the time never reaches the flash. Programs write, truncate and read
 files, also behind the mount, while the mount is killed (`kill -9`) and mounted again above the same flash; whatever is
@@ -21,13 +23,19 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from mount_writers import KINDS, Writer
+
 ROOT = Path(__file__).resolve().parent.parent
-TERRACE = ROOT / "target" / "release" / "terrace"
+TERRACE = Path(os.environ.get("TERRACE") or ROOT / "target" / "release" / "terrace")
 PAGE = 4096
 # Longer than the time in which two changes may have the same time.
 SETTLED = 0.025
+
+# Longer than the mount may take to see a change of others.
+SEEN = 1.5
 
 MODES = {"victim": ["--admission", "all"], "exact": ["--mode", "exact", "--dram", "256K"]}
 
@@ -228,24 +236,120 @@ def crashes(place, mode, seconds, seed, programs=3):
     return {"kills": kills, **done, **total}
 
 
+FILE_SYSTEMS = {"ext4": ["-q", "-F"], "xfs": ["-q", "-f"], "btrfs": ["-q", "-f"]}
+
+
+class FileSystem:
+    """A file system of its own on a file, for the source."""
+
+    def __init__(self, kind, place):
+        self.at, image = place / "source", place / "image"
+        with open(image, "wb") as file:
+            file.truncate(400 << 20)
+        subprocess.run([f"mkfs.{kind}", *FILE_SYSTEMS[kind], image], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["mount", "-o", "loop", "-t", kind, image, self.at], check=True)
+
+    def sync(self):
+        subprocess.run(["sync", "-f", self.at], check=True)
+
+    def end(self):
+        subprocess.run(["umount", "-l", self.at], check=True)
+
+
+def writers(place, file_system, mode, seconds, seed, kinds):
+    """Has writers of every kind change files, and kills and ends the mount between; returns what was done."""
+    below = FileSystem(file_system, place)
+    try:
+        draw, mount = random.Random(f"{seed}/{file_system}/{mode}"), Mount(place, mode, 32)
+        running = [Writer(place, kind, side, random.Random(f"{seed}/{kind}/{side}"))
+                   for kind in kinds for side in ("source", "mount", "both")]
+        done = {"rounds": 0, "kills": 0, "ends": 0}
+        total, until = {}, time.monotonic() + seconds
+        while time.monotonic() < until or done["rounds"] == 0:
+            kept = [os.open(writer.above, os.O_RDONLY) for writer in running]
+            how = draw.choice(["", "", "", "end", "kill", "kill beside"])
+            with ThreadPoolExecutor(len(running)) as pool:
+                # A store to a mapping of a mount that is gone ends the program.
+                can = [writer for writer in running if how != "kill beside" or not writer.maps_the_mount]
+                each = [pool.submit(writer.run) for writer in can]
+                if how == "kill beside":
+                    time.sleep(draw.uniform(0.1, 0.6))
+                    mount.kill()
+                    mount.start()
+                    done["kills"] += 1
+                for one in each:
+                    one.result()
+            below.sync()
+            time.sleep(SEEN)
+            for writer, fd in zip(running, kept):
+                writer.check(fd if how != "kill beside" else None)
+                os.close(fd)
+            figures = mount.status()
+            if how in ("kill", "end"):
+                (mount.kill if how == "kill" else mount.end)()
+                mount.start()
+                done[f"{how}s"] += 1
+                for writer in running:
+                    writer.check(None)
+            for name, value in (counted(figures) if figures and how else {}).items():
+                total[name] = total.get(name, 0) + value
+            done["rounds"] += 1
+        for name, value in counted(mount.end()).items():
+            total[name] = total.get(name, 0) + value
+    finally:
+        below.end()
+    for writer in running:
+        for wrong in writer.wrong[:3]:
+            print(f"  WRONG: {writer.kind} ({writer.side}): {wrong}", flush=True)
+    by_kind = {kind: sum(writer.rounds for writer in running if writer.kind == kind) for kind in kinds}
+    wrong = {kind: sum(len(writer.wrong) for writer in running if writer.kind == kind) for kind in kinds}
+    return {**done, **total, "checks": sum(writer.checks for writer in running),
+            "looks": sum(writer.looks for writer in running), "failed": sum(writer.failed for writer in running),
+            "changes": by_kind, "absent": [f"{writer.kind} ({writer.side})" for writer in running if writer.absent],
+            "wrong": {kind: count for kind, count in wrong.items() if count}}
+
+
+def soak_writers(directory, seconds, seed, kinds, file_systems):
+    """Returns whether no mount was wrong."""
+    right = True
+    for file_system in file_systems:
+        if not shutil.which(f"mkfs.{file_system}"):
+            print(f"soak-mount: LEFT OUT: {file_system}: there is no mkfs.{file_system}", file=sys.stderr)
+            continue
+        for mode in MODES:
+            place = new_place(directory)
+            each = seconds / len(MODES) / len(file_systems)
+            done = writers(place, file_system, mode, each, seed, kinds)
+            print("writers", file_system, mode, json.dumps(done), flush=True)
+            right &= not done["wrong"]
+            shutil.rmtree(place)
+    return right
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=3600, help="of each part")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--fsx", default=shutil.which("fsx"))
-    parser.add_argument("--only", choices=["fsx", "crashes"])
+    parser.add_argument("--only", choices=["fsx", "crashes", "writers"])
+    parser.add_argument("--kind", action="append", choices=list(KINDS), help="of writers; all by default")
+    parser.add_argument("--file-system", action="append", choices=list(FILE_SYSTEMS))
     parser.add_argument("directory", type=Path)
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)
+    if args.only in (None, "writers"):
+        file_systems = args.file_system or list(FILE_SYSTEMS)
+        if not soak_writers(args.directory, args.seconds, args.seed, args.kind or list(KINDS), file_systems):
+            sys.exit("soak-mount: the mount said something else than the source")
     for mode in MODES:
-        if args.only != "crashes":
+        if args.only in (None, "fsx"):
             if args.fsx:
                 place = new_place(args.directory)
                 print("fsx", mode, json.dumps(fsx(args.fsx, place, mode, args.seconds / 2, args.seed)), flush=True)
                 shutil.rmtree(place)
             else:
                 print("soak-mount: LEFT OUT: fsx is not installed (cargo install fsx)", file=sys.stderr)
-        if args.only != "fsx":
+        if args.only in (None, "crashes"):
             place = new_place(args.directory)
             print("crashes", mode, json.dumps(crashes(place, mode, args.seconds / 2, args.seed)), flush=True)
             shutil.rmtree(place)

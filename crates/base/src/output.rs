@@ -224,10 +224,10 @@ fn begin(directory: &Path) -> io::Result<(File, Option<TempPath>)> {
     }
 }
 
-/// Gives a file owner and permissions of the file that it replaces, as far as we may.
+/// Gives a file owner and permissions of the file that it replaces, as far as we may. Nobody but its owner may change it.
 fn inherit(file: &File, found: &fs::Metadata) {
     let _ = std::os::unix::fs::fchown(file, Some(found.uid()), Some(found.gid()));
-    let _ = file.set_permissions(fs::Permissions::from_mode(found.mode() & 0o777));
+    let _ = file.set_permissions(fs::Permissions::from_mode(found.mode() & 0o755));
 }
 
 /// Returns the descriptor of this process that `path` names, if it names one. A file that the shell opened
@@ -367,9 +367,39 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
         fs::write(&path, "").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        Output::save(&path, b"new").unwrap();
-        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o640);
+        for (before, after) in [(0o640, 0o640), (0o600, 0o600), (0o666, 0o644)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(before)).unwrap();
+            Output::save(&path, b"new").unwrap();
+            assert_eq!(path.metadata().unwrap().mode() & 0o777, after);
+        }
+    }
+
+    /// In a process of its own, for the umask is one of processes.
+    #[test]
+    fn nobody_else_may_change_a_new_file() {
+        const NAME: &str = "output::tests::nobody_else_may_change_a_new_file";
+        const FILE: &str = "TERRACE_TEST_OUTPUT_MODE";
+        if let Some(file) = std::env::var_os(FILE) {
+            Output::save(Path::new(&file), b"new").unwrap();
+            let (_, named) = unnamed::named(parent(Path::new(&file))).unwrap();
+            let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+            assert_eq!(mode(&named), mode(Path::new(&file)));
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.csv");
+        for (umask, mode) in [("000", 0o644), ("022", 0o644), ("077", 0o600)] {
+            let ended = Command::new("sh")
+                .args(["-c", "umask \"$2\"; exec \"$0\" --exact \"$1\""])
+                .arg(std::env::current_exe().unwrap())
+                .args([NAME, umask])
+                .env(FILE, &file)
+                .output()
+                .unwrap();
+            assert!(ended.status.success(), "{ended:?}");
+            assert_eq!(file.metadata().unwrap().mode() & 0o777, mode, "{umask}");
+            fs::remove_file(&file).unwrap();
+        }
     }
 
     #[test]

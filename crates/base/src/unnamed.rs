@@ -10,6 +10,9 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, linkat};
 use tempfile::{Builder, TempPath};
 
+/// What others may do with a new file at most: read it. The umask takes from that.
+const MODE: u32 = 0o644;
+
 /// Opens a file without a name on the file system of `directory`, for reading and writing. Others
 /// may read it as far as the umask lets them.
 ///
@@ -20,7 +23,7 @@ pub fn unnamed(directory: &Path) -> io::Result<File> {
         .read(true)
         .write(true)
         .custom_flags(libc::O_TMPFILE)
-        .mode(0o666)
+        .mode(MODE)
         .open(directory);
     file.map_err(|error| match error.raw_os_error() {
         // Kernels and file systems that do not know the flag open the directory.
@@ -50,7 +53,7 @@ pub fn named(directory: &Path) -> io::Result<(File, TempPath)> {
             .read(true)
             .write(true)
             .create_new(true)
-            .mode(0o666)
+            .mode(MODE)
             .open(path)
     };
     Ok(builder().make_in(directory, create)?.into_parts())

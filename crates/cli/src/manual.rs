@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap_complete::Shell;
-use terrace_base::{Context, Result};
+use terrace_base::{Context, Output, Result};
 
 use crate::{args, usage};
 
@@ -45,6 +45,6 @@ fn pages(command: &clap::Command, folder: &Path) -> Result<()> {
 
 fn write(file: &Path, text: &[u8]) -> Result<()> {
     let folder = file.parent().expect("a name below the prefix");
-    let written = fs::create_dir_all(folder).and_then(|()| fs::write(file, text));
-    written.or_fail(|| format!("cannot write `{}`", file.display()))
+    fs::create_dir_all(folder).or_fail(|| format!("cannot make `{}`", folder.display()))?;
+    Output::save(file, text)
 }

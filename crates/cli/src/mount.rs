@@ -45,8 +45,13 @@ pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
     if !arguments.quiet {
         say(&told(&settings));
     }
-    serve(&mount, &signals, arguments)?;
-    let (figures, end) = mount.end()?;
+    let served = serve(&mount, &signals, arguments);
+    let ended = mount.end();
+    // Figures of a mount that is gone would be taken for those of one that is there.
+    let removed = arguments.prometheus.as_deref().map_or(Ok(()), remove);
+    served?;
+    let (figures, end) = ended?;
+    removed?;
     drop(journal);
     recording.map_or(Ok(()), Recording::end)?;
     if end == End::InUse {
@@ -130,6 +135,15 @@ fn serve(mount: &Mount, signals: &Signals, arguments: &args::Mount) -> Result<()
     }
     display.clear();
     Ok(())
+}
+
+/// Removes a file that `serve` has written; devices and pipes stay.
+fn remove(file: &Path) -> Result<()> {
+    if !file.metadata().is_ok_and(|about| about.is_file()) {
+        return Ok(());
+    }
+    let cannot = |e| Error::failure(format!("cannot remove `{}`: {e}", file.display()));
+    std::fs::remove_file(file).map_err(cannot)
 }
 
 fn told(settings: &Settings) -> String {

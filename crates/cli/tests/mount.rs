@@ -1,8 +1,8 @@
 //! `terrace mount` as it is called: figures, every way out, what cannot be mounted, and its recordings.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -202,14 +202,16 @@ fn figures_are_told_while_it_runs_and_at_the_end_by_either_signal() {
         let table = String::from_utf8_lossy(&table.stdout);
         assert!(table.contains("pages from flash"), "{table}");
         let line = format!(
-            "terrace_mount_flash_admitted{{mountpoint=\"{}\"}} 256",
+            "terrace_mount_flash_admitted_total{{mountpoint=\"{}\"}} 256",
             place.text("mounted")
         );
         wait_for("the file for Prometheus", || {
             let written = fs::read_to_string(&prometheus).unwrap_or_default();
             written.lines().any(|written| written == line)
         });
+        check_exposition(&fs::read_to_string(&prometheus).unwrap());
         let (figures, said) = mount.end(signal);
+        assert!(!Path::new(&prometheus).exists());
         assert_eq!(figures["settings"]["mode"], "victim");
         assert_eq!(figure(&figures, "flash/admitted"), 256);
         assert!(said.contains("is mounted on"), "{said}");
@@ -217,6 +219,94 @@ fn figures_are_told_while_it_runs_and_at_the_end_by_either_signal() {
         let gone = place.refused(&["--status", &place.text("mounted")], 2);
         assert!(gone.contains("has mounted nothing on"), "{gone}");
     }
+}
+
+/// Checks that each metric has help, a kind that its name tells, and one value in base units.
+fn check_exposition(text: &str) {
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines.len() >= 3 * 15, "{text}");
+    for metric in lines.chunks(3) {
+        let name = metric[2].split('{').next().unwrap();
+        assert!(
+            metric[0].starts_with(&format!("# HELP {name} ")),
+            "{metric:?}"
+        );
+        let kind = match name.ends_with("_total") {
+            true => "counter",
+            false => "gauge",
+        };
+        assert_eq!(metric[1], format!("# TYPE {name} {kind}"));
+        assert!(
+            !["_ns", "_s", "_years", "process"]
+                .iter()
+                .any(|unit| name.ends_with(unit))
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs /dev/fuse and root; run by make test-root"]
+fn files_of_the_mount_itself_have_the_callers_umask() {
+    for (umask, mode) in [("000", 0o644), ("077", 0o600)] {
+        let place = Place::new();
+        let (prometheus, json) = (place.text("figures.prom"), place.text("figures.json"));
+        let (source, mounted) = (place.text("source"), place.text("mounted"));
+        let terrace = env!("CARGO_BIN_EXE_terrace");
+        let mut child = Command::new("sh")
+            .args(["-c", "umask $0; exec \"$@\"", umask, terrace, "mount", "-q"])
+            .args([
+                "--prometheus",
+                &prometheus,
+                "--json",
+                &json,
+                &source,
+                &mounted,
+            ])
+            .env("TERRACE_STATE_DIR", place.path("state"))
+            .spawn()
+            .unwrap();
+        let mode_of = |path: &str| fs::metadata(path).unwrap().mode() & 0o777;
+        wait_for("the file for Prometheus", || {
+            Path::new(&prometheus).exists()
+        });
+        assert_eq!(mode_of(&prometheus), mode);
+        // Files of callers have their masks, and not this one.
+        let made = "umask 002; touch \"$0\"/file";
+        assert!(
+            Command::new("sh")
+                .args(["-c", made, &mounted])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert_eq!(mode_of(&format!("{source}/file")), 0o664);
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        assert!(child.wait().unwrap().success());
+        assert_eq!(mode_of(&json), mode);
+        place.assert_as_found();
+    }
+}
+
+/// Writers of every kind change files, on the source, through the mount, and both at once; the mount is killed in between.
+#[test]
+#[ignore = "needs /dev/fuse, loop devices and root; run by make test-root"]
+fn writers_of_every_kind_are_seen() {
+    let place = Place::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/soak-mount.py");
+    let output = Command::new("python3")
+        .arg(script)
+        .args(["--only", "writers", "--seconds", "60"])
+        .arg(place.directory.path())
+        .env("TERRACE", env!("CARGO_BIN_EXE_terrace"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(said.contains("writers ext4 exact"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The levels above a source: a store on flash, and in exact mode DRAM of a given size.
 
-use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -29,7 +28,18 @@ pub trait Source {
     /// # Errors
     /// Returns the error of the system.
     fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Whether it is of this version now with nothing being changed, and every change from now on makes another one. What is
+    /// read from now on, while it is of this version, is what this version holds.
+    fn is_settled(&self, version: &Version) -> bool;
+
+    /// Looks out for changes of others from now on, until the answer is dropped. The answer says whether there may have been
+    /// one.
+    fn hold(&self) -> Hold<'_>;
 }
+
+/// Says whether nobody else can have changed a file since it was given.
+pub type Hold<'a> = Box<dyn Fn() -> bool + 'a>;
 
 /// The levels above a source.
 pub struct Cache {
@@ -101,8 +111,8 @@ impl Cache {
         )
     }
 
-    /// Reads from a file, and calls `reply` with the bytes, which are short at its end alone. What is worth it is put
-    /// into the levels.
+    /// Reads from a file, and calls `reply` with the bytes, which are short at its end alone, and the version that they are of
+    /// for certain, if there is one. What is worth it is put into the levels.
     ///
     /// # Errors
     /// Returns the error of the source; `reply` is not called then.
@@ -112,28 +122,27 @@ impl Cache {
         source: &dyn Source,
         offset: u64,
         bytes: usize,
-        reply: impl FnOnce(&[u8]),
+        reply: impl FnOnce(&[u8], Option<Version>),
     ) -> io::Result<()> {
-        let size = Cell::new(0);
-        let version = || {
-            let version = source.version()?;
-            size.set(version.size);
-            Ok(version)
-        };
-        let Some(reading) = self.store.reading(file, version)? else {
+        let Some(mut reading) = self.store.reading(file, || source.version())? else {
             return self.read_source(source, offset, bytes, reply);
         };
-        let end = size.get().min(offset + bytes as u64);
+        let version = reading.version();
+        let end = version.size.min(offset + bytes as u64);
         if end <= offset {
-            reply(&[]);
+            reply(&[], Some(version));
             return Ok(());
         }
         let first = offset / PAGE_BYTES;
         let mut pages = zeroed((end.div_ceil(PAGE_BYTES) - first) as usize);
         let mut found = self.find(&reading, first, &mut pages);
+        // Pages of the levels were read when the file was settled.
+        if found.contains(&false) && !source.is_settled(&version) {
+            reading.unsettle();
+        }
         for row in rows(&found) {
             let at = (first + row.start as u64) * PAGE_BYTES;
-            let wanted = (size.get() - at).min((row.len() * PAGE_SIZE) as u64) as usize;
+            let wanted = (version.size - at).min((row.len() * PAGE_SIZE) as u64) as usize;
             let into: &mut [u8] = bytemuck::cast_slice_mut(&mut pages[row]);
             // What a page of the store had left that did not check.
             into[wanted..].fill(0);
@@ -145,7 +154,7 @@ impl Cache {
         found.iter_mut().for_each(|found| *found = !*found);
         let missed = Missed {
             reading,
-            size: size.get(),
+            size: version.size,
             first,
             pages,
             from_source: found,
@@ -153,14 +162,15 @@ impl Cache {
         let all: &[u8] = bytemuck::cast_slice(&missed.pages);
         let start = (offset - first * PAGE_BYTES) as usize;
         let wanted = &all[start..start + (end - offset) as usize];
+        let certain = reading.is_settled().then_some(version);
         // In exact mode the next request finds the levels as a simulation has them; otherwise the reader comes first.
         match self.dram {
             Some(_) => {
                 self.keep(&missed);
-                reply(wanted);
+                reply(wanted, certain);
             }
             None => {
-                reply(wanted);
+                reply(wanted, certain);
                 self.keep(&missed);
             }
         }
@@ -176,10 +186,17 @@ impl Cache {
         act: impl FnOnce() -> T,
     ) -> T {
         let pages = bytes.start / PAGE_BYTES..bytes.end.div_ceil(PAGE_BYTES);
+        // Of a file that is not known nothing is kept.
+        let is_known = self.store.stamp(file).is_some();
+        let held = is_known.then(|| source.hold());
         self.store.change(
             file,
             pages.clone(),
-            || source.version(),
+            || {
+                let version = source.version()?;
+                let is_alone = held.as_ref().is_some_and(|held| held());
+                Ok(is_alone.then_some(version))
+            },
             || {
                 // Pages of a file that is met from here on are forgotten with it.
                 if let (Some(dram), Some(stamp)) = (&self.dram, self.store.stamp(file)) {
@@ -287,11 +304,11 @@ impl Cache {
         source: &dyn Source,
         offset: u64,
         bytes: usize,
-        reply: impl FnOnce(&[u8]),
+        reply: impl FnOnce(&[u8], Option<Version>),
     ) -> io::Result<()> {
         let mut into = vec![0; bytes];
         let read = self.timed_read(source, offset, &mut into)?;
-        reply(&into[..read]);
+        reply(&into[..read], None);
         Ok(())
     }
 
@@ -343,6 +360,14 @@ mod tests {
             into.fill(0);
             Ok(into.len())
         }
+
+        fn is_settled(&self, _: &Version) -> bool {
+            true
+        }
+
+        fn hold(&self) -> Hold<'_> {
+            Box::new(|| true)
+        }
     }
 
     /// Returns a cache in exact mode with so many pages in DRAM.
@@ -363,7 +388,7 @@ mod tests {
             file_system: 1,
             inode,
         };
-        let read = |inode| cache.read(file(inode), &Zeros, 0, 4096, |_| ()).unwrap();
+        let read = |inode| cache.read(file(inode), &Zeros, 0, 4096, |_, _| ()).unwrap();
         [1, 2].into_iter().for_each(read);
         cache.forget(file(2));
         [3, 1].into_iter().for_each(read);

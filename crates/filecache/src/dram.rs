@@ -109,7 +109,9 @@ impl Dram {
         let mut state = lock(&self.state);
         let state = &mut *state;
         // A change that begins later drops the page here, for which it waits for the lock.
-        store.renew(reading).filter(|now| now == reading)?;
+        store
+            .renew(reading)
+            .filter(|now| now == reading && reading.is_settled())?;
         let key = (reading.stamp(), page);
         let id = match state.ids.get(&key) {
             Some(id) if state.slots[id.index()].held.is_some() => return None,

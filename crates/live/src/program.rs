@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -85,7 +86,8 @@ impl Invocation {
             command.current_dir(directory);
         }
         if let Some(path) = &self.log {
-            let log = File::options().create(true).append(true).open(path);
+            let mut options = File::options();
+            let log = options.create(true).append(true).mode(0o644).open(path);
             let (log, errors) = log
                 .and_then(|log| Ok((log.try_clone()?, log)))
                 .or_fail(|| format!("cannot write {}", path.display()))?;

@@ -126,7 +126,7 @@ pub fn text(figures: &Figures) -> Text {
             count(flash.refused_busy),
         ),
         (
-            "refused because the file had just changed",
+            "refused because the file had just changed, or might",
             count(flash.refused_changed),
         ),
         ("kept when their segment was emptied", count(flash.kept)),
@@ -134,6 +134,10 @@ pub fn text(figures: &Figures) -> Text {
         (
             "files that changed behind the mount",
             count(flash.changed_behind),
+        ),
+        (
+            "files that others had open when they changed",
+            count(flash.changed_beside),
         ),
         ("pages that did not check", count(flash.damaged)),
         ("written to flash", Bytes(flash.written_bytes).to_string()),
@@ -181,21 +185,70 @@ pub fn line(figures: &Figures) -> String {
     line
 }
 
-/// Returns the figures as Prometheus reads them (text exposition format 0.0.4), a metric a number, labelled with the
-/// mountpoint.
+/// What kind of number a metric is.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// It only grows while the mount is there.
+    Counter,
+    Gauge,
+}
+
+/// A metric: its name without the prefix of all, what it is, and its value, if there is one.
+type Metric = (&'static str, Kind, &'static str, Option<f64>);
+
+/// Returns the figures as Prometheus reads them (text exposition format 0.0.4, as the textfile collector of node_exporter
+/// takes it), labelled with the mountpoint. Times are in seconds.
 pub fn prometheus(figures: &Figures, mountpoint: &str) -> String {
     let escaped = mountpoint
         .replace('\\', r"\\")
         .replace('"', "\\\"")
         .replace('\n', r"\n");
     let mut text = String::new();
-    for (name, value) in crate::flat::flat(figures) {
-        if let Some(number) = value.as_f64() {
-            let _ = writeln!(
-                text,
-                "terrace_mount_{name}{{mountpoint=\"{escaped}\"}} {number}"
-            );
-        }
+    for (name, kind, help, value) in metrics(figures) {
+        let Some(value) = value else { continue };
+        let (kind, unit) = match kind {
+            Kind::Counter => ("counter", "_total"),
+            Kind::Gauge => ("gauge", ""),
+        };
+        let name = format!("terrace_mount_{name}{unit}");
+        let _ = writeln!(
+            text,
+            "# HELP {name} {help}\n# TYPE {name} {kind}\n{name}{{mountpoint=\"{escaped}\"}} {value}"
+        );
     }
     text
+}
+
+#[rustfmt::skip]
+fn metrics(figures: &Figures) -> Vec<Metric> {
+    use Kind::{Counter, Gauge};
+    let flash = &figures.flash;
+    let count = |number: u64| Some(number as f64);
+    let seconds = |nanos: Option<f64>| nanos.map(|nanos| nanos / 1e9);
+    vec![
+        ("uptime_seconds", Gauge, "Time since the directory was mounted.", Some(figures.elapsed_s)),
+        ("dram_hits", Counter, "Pages that were read and that the DRAM level had.", figures.dram_hits.and_then(count)),
+        ("dram_misses", Counter, "Pages that were read and that the DRAM level had not.", figures.dram_misses.and_then(count)),
+        ("flash_hits", Counter, "Pages that were read and that the flash had.", count(flash.hits)),
+        ("flash_misses", Counter, "Pages that were read and that the flash had not.", count(flash.misses)),
+        ("flash_page_read_seconds", Gauge, "Mean time of a page from flash.", seconds(figures.flash_ns)),
+        ("source_read_seconds", Gauge, "Mean time of a read of the source.", seconds(figures.source_ns)),
+        ("flash_pages", Gauge, "Pages on flash, with those of files that are gone or have changed.", count(figures.flash_pages)),
+        ("flash_room_pages", Gauge, "Pages that the flash has room for.", count(figures.flash_room)),
+        ("index_bytes", Gauge, "DRAM that the index of the flash takes.", count(figures.index_bytes)),
+        ("flash_admitted", Counter, "Pages that were put on flash.", count(flash.admitted)),
+        ("flash_refused_budget", Counter, "Pages that were refused because the endurance budget was used up.", count(flash.refused_budget)),
+        ("flash_refused_busy", Counter, "Pages that were refused because a full segment was being written.", count(flash.refused_busy)),
+        ("flash_refused_changed", Counter, "Pages that were refused because their file had just changed, or might.", count(flash.refused_changed)),
+        ("flash_kept", Counter, "Pages that were written again when their segment was emptied.", count(flash.kept)),
+        ("flash_dropped", Counter, "Pages that were dropped because they were written.", count(flash.dropped)),
+        ("flash_damaged", Counter, "Pages that did not check.", count(flash.damaged)),
+        ("files_changed_behind", Counter, "Files that were dropped because they had changed behind the mount.", count(flash.changed_behind)),
+        ("files_changed_beside", Counter, "Files that were dropped because others had them open when they were changed.", count(flash.changed_beside)),
+        ("flash_segments_written", Counter, "Segments that were written to flash.", count(flash.segments)),
+        ("flash_write_errors", Counter, "Segments that could not be written to flash.", count(flash.write_errors)),
+        ("flash_written_bytes", Counter, "Bytes that were written to flash.", count(flash.written_bytes)),
+        ("flash_write_amplification_ratio", Gauge, "Bytes that were written to flash over those of admitted pages.", figures.write_amplification),
+        ("flash_projected_life_seconds", Gauge, "Time that the flash lives if it is written as it was so far.", figures.projected_years.map(|years| years * 365.25 * 86400.0)),
+    ]
 }

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,6 +15,7 @@ use fuser::{
     ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
+use terrace_base::lock;
 
 use super::attributes::{attributes, stat, timespec, version};
 use super::caller::{Caller, KillsIdBits};
@@ -23,6 +23,7 @@ use super::handles::{Handle, Handles};
 use super::log::Log;
 use super::nodes::{Node, Nodes};
 use super::status::Status;
+use super::uncertain::Uncertain;
 use crate::cache::{Cache, Source};
 use crate::file::Version;
 
@@ -39,6 +40,7 @@ pub(super) struct PassThrough {
     cache: Option<Arc<Cache>>,
     status: Arc<Status>,
     log: Arc<Log>,
+    uncertain: Arc<Uncertain>,
     /// Whether the kernel's page cache is left out (exact mode).
     direct: bool,
 }
@@ -59,6 +61,7 @@ impl PassThrough {
         cache: Option<Arc<Cache>>,
         status: Arc<Status>,
         log: Arc<Log>,
+        uncertain: Arc<Uncertain>,
         direct: bool,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -67,6 +70,7 @@ impl PassThrough {
             cache,
             status,
             log,
+            uncertain,
             direct,
         })
     }
@@ -83,6 +87,14 @@ impl PassThrough {
             Some(cache) => cache.change(node.identity, bytes, source, act),
             None => act(),
         }
+    }
+
+    /// Changes a file by what may take long, for which others are not kept waiting: all of its pages are dropped.
+    fn change_long<T>(&self, node: &Node, act: impl FnOnce() -> T) -> T {
+        self.forget_file(node);
+        let done = act();
+        self.forget_file(node);
+        done
     }
 
     /// Changes attributes of a file alone.
@@ -131,10 +143,7 @@ impl PassThrough {
         if self.direct {
             return close | FopenFlags::FOPEN_DIRECT_IO;
         }
-        let mut cached = handle.node.cached.lock().unwrap_or_else(|e| e.into_inner());
-        let is_same = now.is_some() && *cached == now;
-        *cached = now;
-        match is_same {
+        match lock(&handle.node.kept).is_of(now) {
             true => close | FopenFlags::FOPEN_KEEP_CACHE,
             false => close,
         }
@@ -142,20 +151,31 @@ impl PassThrough {
 
     fn about(&self, node: &Node, handle: Option<FileHandle>) -> io::Result<Stat> {
         match handle.and_then(|handle| self.handles.get(handle).ok()) {
-            Some(handle) => stat(&handle.file),
+            Some(handle) => handle.with(|file| stat(file)),
             None => stat(&node.path),
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Makes a file as long as is said, which the cache is told of.
+    fn set_size(&self, node: &Arc<Node>, size: u64, handle: Option<Arc<Handle>>) -> io::Result<()> {
+        let handle = match handle.filter(|handle| handle.writes()) {
+            Some(handle) => handle,
+            // Before the file is held against others, among whom opening it would count.
+            None => Arc::new(Handle::open(Arc::clone(node), OFlags::WRONLY)?),
+        };
+        let now = handle.version()?;
+        let changed = size.min(now.size)..size.max(now.size);
+        self.change(node, changed, &*handle, || {
+            handle.with(|file| Ok(rustix::fs::ftruncate(file, size)?))
+        })
+    }
+
     fn set(
         &self,
-        node: &Node,
+        node: &Arc<Node>,
         mode: Option<u32>,
         owner: (Option<u32>, Option<u32>),
-        size: Option<u64>,
         times: (Option<TimeOrNow>, Option<TimeOrNow>),
-        handle: Option<FileHandle>,
     ) -> io::Result<()> {
         if let Some(mode) = mode {
             rustix::fs::chmod(node.magic(), Mode::from_raw_mode(mode & 0o7777))?;
@@ -163,12 +183,6 @@ impl PassThrough {
         if owner != (None, None) {
             let (user, group) = (owner.0.map(Uid::from_raw), owner.1.map(Gid::from_raw));
             rustix::fs::chownat(&node.path, c"", user, group, AtFlags::EMPTY_PATH)?;
-        }
-        if let Some(size) = size {
-            match handle.and_then(|handle| self.handles.get(handle).ok()) {
-                Some(handle) => rustix::fs::ftruncate(&handle.file, size)?,
-                None => rustix::fs::ftruncate(node.open(OFlags::WRONLY | OFlags::NONBLOCK)?, size)?,
-            }
         }
         if times.0.is_some() || times.1.is_some() {
             let times = Timestamps {
@@ -190,40 +204,16 @@ impl PassThrough {
     fn write_at(&self, handle: &Handle, offset: u64, data: &[u8]) -> io::Result<usize> {
         let length = data.len() as u64;
         // The kernel knows the end as it was.
-        let at = match handle.appends {
+        let at = match handle.appends() {
             true => handle.version().map_or(offset, |now| now.size),
             false => offset,
         };
         let changed = offset.min(at)..offset.max(at) + length;
         self.change(&handle.node, changed, handle, || {
-            handle.file.write_all_at(data, offset)?;
+            handle.write(data, offset)?;
             self.log.note(handle.node.identity, at..at + length, true);
             Ok(data.len())
         })
-    }
-
-    fn list(&self, handle: &Handle, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
-        rustix::fs::seek(&handle.file, rustix::fs::SeekFrom::Start(offset))?;
-        let mut buffer = Vec::with_capacity(ENTRIES);
-        let mut entries = rustix::fs::RawDir::new(&handle.file, buffer.spare_capacity_mut());
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            let kind = match entry.file_type() {
-                rustix::fs::FileType::Directory => fuser::FileType::Directory,
-                rustix::fs::FileType::Symlink => fuser::FileType::Symlink,
-                rustix::fs::FileType::Fifo => fuser::FileType::NamedPipe,
-                rustix::fs::FileType::Socket => fuser::FileType::Socket,
-                rustix::fs::FileType::CharacterDevice => fuser::FileType::CharDevice,
-                rustix::fs::FileType::BlockDevice => fuser::FileType::BlockDevice,
-                _ => fuser::FileType::RegularFile,
-            };
-            use std::os::unix::ffi::OsStrExt;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if reply.add(INodeNo(entry.ino()), entry.next_entry_cookie(), kind, name) {
-                break;
-            }
-        }
-        Ok(())
     }
 
     fn data_copied(
@@ -234,21 +224,54 @@ impl PassThrough {
         flags: u64,
     ) -> io::Result<usize> {
         let (mut read, mut written) = (from.1 as i64, to.1 as i64);
-        self.change(&to.0.node, to.1..to.1.saturating_add(bytes), to.0, || {
-            // SAFETY: the files are open, and the kernel changes the two offsets alone.
-            let copied = unsafe {
-                libc::copy_file_range(
-                    from.0.file.as_raw_fd(),
-                    &raw mut read,
-                    to.0.file.as_raw_fd(),
-                    &raw mut written,
-                    bytes.min(1 << 30) as usize,
-                    flags as u32,
-                )
-            };
-            usize::try_from(copied).map_err(|_| io::Error::last_os_error())
+        self.change_long(&to.0.node, || {
+            from.0.with(|source| {
+                to.0.with(|target| {
+                    // SAFETY: the files are open, and the kernel changes the two offsets alone.
+                    let copied = unsafe {
+                        libc::copy_file_range(
+                            source.as_raw_fd(),
+                            &raw mut read,
+                            target.as_raw_fd(),
+                            &raw mut written,
+                            bytes.min(1 << 30) as usize,
+                            flags as u32,
+                        )
+                    };
+                    usize::try_from(copied).map_err(|_| io::Error::last_os_error())
+                })
+            })
         })
     }
+
+    fn list(&self, handle: &Handle, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
+        handle.with(|directory| list(directory, offset, reply))
+    }
+}
+
+/// Lists a directory from `offset` on, as far as the reply has room.
+fn list(directory: &File, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
+    rustix::fs::seek(directory, rustix::fs::SeekFrom::Start(offset))?;
+    let mut buffer = Vec::with_capacity(ENTRIES);
+    let mut entries = rustix::fs::RawDir::new(directory, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let kind = match entry.file_type() {
+            rustix::fs::FileType::Directory => fuser::FileType::Directory,
+            rustix::fs::FileType::Symlink => fuser::FileType::Symlink,
+            rustix::fs::FileType::Fifo => fuser::FileType::NamedPipe,
+            rustix::fs::FileType::Socket => fuser::FileType::Socket,
+            rustix::fs::FileType::CharacterDevice => fuser::FileType::CharDevice,
+            rustix::fs::FileType::BlockDevice => fuser::FileType::BlockDevice,
+            _ => fuser::FileType::RegularFile,
+        };
+        use std::os::unix::ffi::OsStrExt;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if reply.add(INodeNo(entry.ino()), entry.next_entry_cookie(), kind, name) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl Filesystem for PassThrough {
@@ -296,15 +319,14 @@ impl Filesystem for PassThrough {
         reply: ReplyAttr,
     ) {
         let node = or_reply!(self.nodes.get(number), reply);
-        let bytes = match (size, node.version()) {
-            (Some(size), Ok(now)) => size.min(now.size)..size.max(now.size),
-            (Some(_), Err(_)) => 0..u64::MAX,
-            (None, _) => 0..0,
-        };
-        let set = self.change(&node, bytes, &*node, || {
-            self.set(&node, mode, (uid, gid), size, (atime, mtime), handle)
-        });
-        or_reply!(set, reply);
+        if let Some(size) = size {
+            let handle = handle.and_then(|handle| self.handles.get(handle).ok());
+            or_reply!(self.set_size(&node, size, handle), reply);
+        }
+        if mode.is_some() || uid.or(gid).is_some() || atime.or(mtime).is_some() {
+            let set = || self.set(&node, mode, (uid, gid), (atime, mtime));
+            or_reply!(self.change_attributes(&node, set), reply);
+        }
         let about = or_reply!(self.about(&node, handle), reply);
         reply.attr(&FRESH, &attributes(&about, number));
     }
@@ -446,11 +468,9 @@ impl Filesystem for PassThrough {
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let node = or_reply!(self.nodes.get(number), reply);
         let flags = OFlags::from_bits_retain(flags.0 as u32);
-        let handle = Handle {
-            file: or_reply!(file_of(&node, flags), reply),
-            node,
-            appends: flags.contains(OFlags::APPEND),
-        };
+        // Names were followed by the kernel; what is read past its cache here would have to be aligned.
+        let left_out = OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL;
+        let handle = or_reply!(Handle::open(node, flags - left_out), reply);
         let flags = self.flags_of(&handle, handle.version().ok(), flags);
         reply.opened(self.handles.insert(handle), flags);
     }
@@ -481,11 +501,8 @@ impl Filesystem for PassThrough {
         let file = File::from(or_reply!(opened, reply));
         let (node, about) = or_reply!(self.nodes.of(&file), reply);
         let attributes = attributes(&about, node.number);
-        let handle = Handle {
-            file,
-            node,
-            appends: flags.contains(OFlags::APPEND),
-        };
+        let left_out = OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL;
+        let handle = or_reply!(Handle::made(node, file, flags - left_out), reply);
         let opened = self.flags_of(&handle, Some(version(&about)), flags);
         reply.created(
             &FRESH,
@@ -509,8 +526,11 @@ impl Filesystem for PassThrough {
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
         let Some(cache) = &self.cache else {
+            let version = handle.version().ok();
+            let version = version.filter(|version| handle.is_settled(version));
             let mut into = vec![0; size as usize];
             let read = or_reply!(Source::read(&*handle, offset, &mut into), reply);
+            self.uncertain.given(&handle.node, version);
             self.log_read(&handle, offset, read);
             return reply.data(&into[..read]);
         };
@@ -520,7 +540,8 @@ impl Filesystem for PassThrough {
             &*handle,
             offset,
             size as usize,
-            |bytes| {
+            |bytes, version| {
+                self.uncertain.given(&handle.node, version);
                 if let Some(reply) = reply.take() {
                     self.log_read(&handle, offset, bytes.len());
                     reply.data(bytes);
@@ -556,7 +577,7 @@ impl Filesystem for PassThrough {
     fn flush(&self, _: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         let handle = or_reply!(self.handles.get(handle), reply);
         // Closing a duplicate tells the file system below that one has closed, and reports its errors.
-        let duplicate = or_reply!(rustix::io::dup(&handle.file), reply);
+        let duplicate = or_reply!(handle.with(|file| Ok(rustix::io::dup(file)?)), reply);
         or_reply!(close(duplicate), reply);
         reply.ok();
     }
@@ -584,10 +605,10 @@ impl Filesystem for PassThrough {
         reply: ReplyEmpty,
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
-        let synced = match data_only {
-            true => handle.file.sync_data(),
-            false => handle.file.sync_all(),
-        };
+        let synced = handle.with(|file| match data_only {
+            true => file.sync_data(),
+            false => file.sync_all(),
+        });
         or_reply!(synced, reply);
         reply.ok();
     }
@@ -595,11 +616,7 @@ impl Filesystem for PassThrough {
     fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let node = or_reply!(self.nodes.get(number), reply);
         let file = or_reply!(node.open(OFlags::RDONLY | OFlags::DIRECTORY), reply);
-        let handle = Handle {
-            file,
-            node,
-            appends: false,
-        };
+        let handle = Handle::directory(node, file);
         reply.opened(self.handles.insert(handle), FopenFlags::empty());
     }
 
@@ -714,14 +731,9 @@ impl Filesystem for PassThrough {
         reply: ReplyEmpty,
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
-        let moves = libc::FALLOC_FL_COLLAPSE_RANGE | libc::FALLOC_FL_INSERT_RANGE;
-        let bytes = match mode & moves {
-            0 => offset..offset.saturating_add(length),
-            _ => 0..u64::MAX,
-        };
-        let done = self.change(&handle.node, bytes, &*handle, || {
+        let done = self.change_long(&handle.node, || {
             let flags = rustix::fs::FallocateFlags::from_bits_retain(mode as u32);
-            rustix::fs::fallocate(&handle.file, flags, offset, length)
+            handle.with(|file| Ok(rustix::fs::fallocate(file, flags, offset, length)?))
         });
         or_reply!(done, reply);
         reply.ok();
@@ -737,12 +749,15 @@ impl Filesystem for PassThrough {
         reply: ReplyLseek,
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
-        // SAFETY: the file is open; its own offset is used by directories alone, which are not asked.
-        let found = unsafe { libc::lseek(handle.file.as_raw_fd(), offset, whence) };
-        match found {
-            0.. => reply.offset(found),
-            _ => reply.error(Errno::from(io::Error::last_os_error())),
-        }
+        let found = handle.with(|file| {
+            // SAFETY: the file is open; its own offset is used by directories alone, which are not asked.
+            match unsafe { libc::lseek(file.as_raw_fd(), offset, whence) } {
+                found @ 0.. => Ok(found),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+        let found = or_reply!(found, reply);
+        reply.offset(found);
     }
 
     fn copy_file_range(
@@ -764,11 +779,6 @@ impl Filesystem for PassThrough {
         let copied = or_reply!(copied, reply);
         reply.written(copied as u32);
     }
-}
-
-fn file_of(node: &Node, flags: OFlags) -> io::Result<File> {
-    // Names were followed by the kernel; what is read past its cache here would have to be aligned.
-    node.open(flags - (OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL))
 }
 
 /// Replies with the value of an attribute as FUSE does: its size if nothing else is asked for.

@@ -8,35 +8,123 @@ use std::sync::{Arc, RwLock};
 use fuser::FileHandle;
 use rustc_hash::FxHashMap;
 
+use rustix::fs::OFlags;
+use rustix::io::ReadWriteFlags;
+
 use super::attributes::{stat, version};
 use super::nodes::Node;
-use crate::cache::Source;
+use super::opened::Access;
+use crate::cache::{Hold, Source};
 use crate::file::Version;
 
 /// An open file or directory.
 pub(super) struct Handle {
-    pub file: File,
     pub node: Arc<Node>,
+    access: Access,
+    /// What is asked of each write: that it goes to the end of the file, wherever that is, or to the disk.
+    writes: ReadWriteFlags,
+}
+
+impl Handle {
+    /// Opens a file.
+    pub fn open(node: Arc<Node>, flags: OFlags) -> io::Result<Self> {
+        let access = node.opened.open(&node, flags)?;
+        Ok(Self::of(node, access, flags))
+    }
+
+    /// Takes a file that was made with these flags.
+    pub fn made(node: Arc<Node>, file: File, flags: OFlags) -> io::Result<Self> {
+        let access = node.opened.adopt(&node, file, flags)?;
+        Ok(Self::of(node, access, flags))
+    }
+
+    /// Takes an open directory.
+    pub fn directory(node: Arc<Node>, file: File) -> Self {
+        Self::of(node, Access::Own(file, false), OFlags::RDONLY)
+    }
+
+    fn of(node: Arc<Node>, access: Access, flags: OFlags) -> Self {
+        let mut writes = ReadWriteFlags::empty();
+        writes.set(ReadWriteFlags::APPEND, flags.contains(OFlags::APPEND));
+        writes.set(ReadWriteFlags::DSYNC, flags.contains(OFlags::DSYNC));
+        writes.set(ReadWriteFlags::SYNC, flags.contains(OFlags::SYNC));
+        Self {
+            node,
+            access,
+            writes,
+        }
+    }
+
     /// Whether it is written at its end, wherever that is.
-    pub appends: bool,
+    pub fn appends(&self) -> bool {
+        self.writes.contains(ReadWriteFlags::APPEND)
+    }
+
+    /// Whether it was opened for writing.
+    pub fn writes(&self) -> bool {
+        matches!(self.access, Access::Write | Access::Own(_, true))
+    }
+
+    /// Calls `act` with the file, as the source has it open.
+    pub fn with<T>(&self, act: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+        match &self.access {
+            Access::Own(file, _) => act(file),
+            Access::Read | Access::Write => act(&*self.node.opened.file()?),
+        }
+    }
+
+    /// Writes all of `data`.
+    pub fn write(&self, mut data: &[u8], mut offset: u64) -> io::Result<()> {
+        self.with(|file| {
+            while !data.is_empty() {
+                let from = [io::IoSlice::new(data)];
+                match rustix::io::pwritev2(file, &from, offset, self.writes) {
+                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                    Ok(written) => {
+                        data = &data[written..];
+                        offset += written as u64;
+                    }
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.node.opened.close(&self.node, &self.access);
+    }
 }
 
 impl Source for Handle {
     fn version(&self) -> io::Result<Version> {
-        Ok(version(&stat(&self.file)?))
+        self.with(|file| Ok(version(&stat(file)?)))
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let mut done = 0;
-        while done < into.len() {
-            match self.file.read_at(&mut into[done..], offset + done as u64) {
-                Ok(0) => break,
-                Ok(read) => done += read,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+        self.with(|file| {
+            let mut done = 0;
+            while done < into.len() {
+                match file.read_at(&mut into[done..], offset + done as u64) {
+                    Ok(0) => break,
+                    Ok(read) => done += read,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(e),
+                }
             }
-        }
-        Ok(done)
+            Ok(done)
+        })
+    }
+
+    fn is_settled(&self, of: &Version) -> bool {
+        self.node.is_settled(of, || self.version())
+    }
+
+    fn hold(&self) -> Hold<'_> {
+        self.node.hold()
     }
 }
 

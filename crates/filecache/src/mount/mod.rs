@@ -10,7 +10,10 @@ mod file_system;
 mod handles;
 mod log;
 mod nodes;
+mod opened;
+mod promise;
 mod status;
+mod uncertain;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -34,8 +37,10 @@ use crate::store::Store;
 use file_system::PassThrough;
 use log::Log;
 pub use log::Logged;
+pub use promise::Promise;
 pub use status::Figures;
 use status::Status;
+use uncertain::Uncertain;
 
 /// The extended attribute of a mount's root that holds its [`Figures`] as JSON.
 pub const STATUS: &str = "user.terrace.status";
@@ -82,6 +87,7 @@ pub struct Mount {
     cache: Option<Arc<Cache>>,
     status: Arc<Status>,
     log: Arc<Log>,
+    uncertain: Arc<Uncertain>,
 }
 
 /// How a mount has ended.
@@ -115,6 +121,14 @@ impl Settings {
         if is_mounted(&mountpoint) {
             return Err(Error::usage(format!(
                 "{at} has a file system mounted by terrace already; unmount that first (umount {at})"
+            )));
+        }
+        let is_empty = mountpoint
+            .read_dir()
+            .map(|mut names| names.next().is_none());
+        if !is_empty.unwrap_or(true) {
+            return Err(Error::usage(format!(
+                "{at} is not empty, and the mount would cover what is in it; name an empty directory"
             )));
         }
         if let Some(Flash::Disk(path, _)) = &self.flash
@@ -191,27 +205,28 @@ impl Mount {
         let is_exact = matches!(settings.mode, Mode::Exact(..));
         let root = open_directory(&settings.source).or_fail(|| format!("cannot open {from}"))?;
         let log = Arc::new(Log::new(to));
+        let uncertain = Arc::new(Uncertain::default());
         let passed = PassThrough::new(
             root,
             cache.clone(),
             Arc::clone(&status),
             Arc::clone(&log),
+            Arc::clone(&uncertain),
             is_exact,
         );
         let passed = passed.or_fail(|| format!("cannot look at {from}"))?;
         allow_many_files();
-        // The kernel has applied the callers' masks already.
-        rustix::process::umask(FileMode::empty());
         let mountpoint = directory(&settings.mountpoint)?;
         let cannot = || format!("cannot mount on {}", settings.mountpoint.display());
-        let session = Session::new(passed, &mountpoint, &config(&settings.source));
-        let session = session.and_then(Session::spawn).or_fail(cannot)?;
+        let session = serve(passed, &mountpoint, &settings.source).or_fail(cannot)?;
+        Arc::clone(&uncertain).forget_until_end(session.notifier());
         Ok(Self {
             mountpoint,
             session: Some(session),
             cache,
             status,
             log,
+            uncertain,
         })
     }
 
@@ -264,6 +279,7 @@ impl Mount {
             End::InUse => std::mem::forget(session),
         }
         self.log.close();
+        self.uncertain.end();
         if let Some(cache) = &self.cache {
             cache.flush();
         }
@@ -277,6 +293,24 @@ impl Drop for Mount {
             eprintln!("terrace: {error}");
         }
     }
+}
+
+/// Mounts, and serves the kernel's requests by threads with an empty umask: the kernel has applied the callers' masks. This
+/// process keeps its own for files of its own.
+fn serve(passed: PassThrough, mountpoint: &Path, source: &Path) -> io::Result<BackgroundSession> {
+    let begin = || {
+        // SAFETY: this thread gets a mask of its own, and a working directory, which stays the same.
+        if unsafe { libc::unshare(libc::CLONE_FS) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        rustix::process::umask(FileMode::empty());
+        // Its threads are begun by this one, and so have its mask.
+        Session::new(passed, mountpoint, &config(source))?.spawn()
+    };
+    std::thread::scope(|scope| match scope.spawn(begin).join() {
+        Ok(session) => session,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }
 
 /// Reads the figures of a mount.

@@ -12,8 +12,11 @@ use rustc_hash::FxHashMap;
 use rustix::fs::{Mode, OFlags, Stat};
 
 use super::attributes::{file_system, kind, stat, version};
-use crate::cache::Source;
-use crate::file::{Identity, Version};
+use super::opened::{self, Opened};
+use super::promise::Promise;
+use super::uncertain::Kept;
+use crate::cache::{Hold, Source};
+use crate::file::{self, Identity, Version};
 
 /// A file that the kernel knows. It stays the same however it is renamed.
 pub(super) struct Node {
@@ -21,8 +24,12 @@ pub(super) struct Node {
     /// Opened as a mere path (`O_PATH`).
     pub path: OwnedFd,
     pub identity: Identity,
-    /// The version that the kernel's page cache is of.
-    pub cached: Mutex<Option<Version>>,
+    /// What its file system promises.
+    promise: Promise,
+    /// As the source has it open.
+    pub opened: Opened,
+    /// What the kernel's page cache has of it.
+    pub kept: Mutex<Kept>,
     key: (u64, u64),
 }
 
@@ -36,6 +43,41 @@ impl Node {
     pub fn open(&self, flags: OFlags) -> io::Result<File> {
         let opened = rustix::fs::open(self.magic(), flags | OFlags::CLOEXEC, Mode::empty())?;
         Ok(File::from(opened))
+    }
+
+    /// Whether the file is of this version, which `now` tells, with nothing being changed, and every change from now on makes
+    /// another one.
+    pub fn is_settled(&self, version: &Version, now: impl FnOnce() -> io::Result<Version>) -> bool {
+        let moment = file::now();
+        let promise = match self.promise {
+            // Whoever opens it from here on changes it later than `moment`.
+            Promise::Lease { .. } => match self.opened.hold(self) {
+                opened::Hold::Alone(_) => self.promise,
+                opened::Hold::Shared => return false,
+                opened::Hold::Unknown => Promise::WriteBack,
+            },
+            promise => promise,
+        };
+        if !promise.tells_apart(version, moment) {
+            return false;
+        }
+        if promise == Promise::WriteBack && self.opened.write_back(version).is_err() {
+            return false;
+        }
+        now().is_ok_and(|now| now == *version)
+    }
+
+    /// Looks out for changes of others.
+    pub fn hold(&self) -> Hold<'_> {
+        match self.promise {
+            Promise::Lease { .. } => match self.opened.hold(self) {
+                opened::Hold::Alone(lease) => Box::new(move || lease.is_intact()),
+                opened::Hold::Shared => Box::new(|| false),
+                opened::Hold::Unknown => Box::new(|| true),
+            },
+            Promise::Server | Promise::WriteBack => Box::new(|| true),
+            Promise::Nothing => Box::new(|| false),
+        }
     }
 }
 
@@ -52,14 +94,22 @@ impl Source for Node {
     fn read(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    fn is_settled(&self, version: &Version) -> bool {
+        self.is_settled(version, || self.version())
+    }
+
+    fn hold(&self) -> Hold<'_> {
+        self.hold()
+    }
 }
 
 /// The files that the kernel knows.
 pub(super) struct Nodes {
     table: RwLock<Table>,
     root_device: u64,
-    /// Ids of file systems, by the numbers of their devices.
-    file_systems: Mutex<FxHashMap<u64, u64>>,
+    /// Ids of file systems and what they promise, by the numbers of their devices.
+    file_systems: Mutex<FxHashMap<u64, (u64, Promise)>>,
 }
 
 #[derive(Default)]
@@ -122,7 +172,7 @@ impl Nodes {
 
     fn insert(&self, path: OwnedFd, about: &Stat, number: Option<u64>) -> Arc<Node> {
         let key = (about.st_dev, about.st_ino);
-        let identity = self.identity(&path, about);
+        let (identity, promise) = self.identity(&path, about);
         let mut table = self.table.write().unwrap_or_else(|e| e.into_inner());
         if let Some(number) = table.numbers.get(&key).copied()
             && let Some((node, known)) = table.nodes.get_mut(&number)
@@ -142,7 +192,9 @@ impl Nodes {
             number: INodeNo(number),
             path,
             identity,
-            cached: Mutex::new(None),
+            promise,
+            opened: Opened::default(),
+            kept: Mutex::default(),
             key,
         });
         table.numbers.insert(key, number);
@@ -150,16 +202,17 @@ impl Nodes {
         node
     }
 
-    fn identity(&self, path: &OwnedFd, about: &Stat) -> Identity {
+    fn identity(&self, path: &OwnedFd, about: &Stat) -> (Identity, Promise) {
         let mut known = self.file_systems.lock().unwrap_or_else(|e| e.into_inner());
         let device = about.st_dev;
-        let file_system = *known
+        let (file_system, promise) = *known
             .entry(device)
-            .or_insert_with(|| file_system(path.as_fd(), device));
-        Identity {
+            .or_insert_with(|| (file_system(path.as_fd(), device), Promise::of(path)));
+        let identity = Identity {
             file_system,
             inode: about.st_ino,
-        }
+        };
+        (identity, promise)
     }
 
     /// Returns the node of a regular file with these attributes, if the kernel knows it.

@@ -25,6 +25,9 @@ pub struct Counts {
     pub dropped: u64,
     /// Files that were dropped because they had changed behind the store's back.
     pub changed_behind: u64,
+    /// Files that were dropped because others had them open when they were changed.
+    #[serde(default)]
+    pub changed_beside: u64,
     /// Segments that were written.
     pub segments: u64,
     /// Segments that could not be written.

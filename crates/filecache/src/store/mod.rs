@@ -69,14 +69,32 @@ pub struct Reading {
     file: Identity,
     stamp: Stamp,
     moment: u64,
-    /// Whether a change from now on makes another version.
-    settled: bool,
+    version: Version,
+    /// Whether it is old enough for a later change to have other times, whatever the kernel.
+    is_old: bool,
+    /// Whether nothing changes it without making another version.
+    is_settled: bool,
 }
 
 impl Reading {
     /// Returns a number of the file that no other file has or had, and that changes with a change behind our back.
     pub fn stamp(&self) -> u64 {
         self.stamp.0
+    }
+
+    /// Returns the version of the file.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Whether nothing changes the file without making another version.
+    pub fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// Notes that the file is being changed, or may be without making another version: nothing is put as of this reading.
+    pub fn unsettle(&mut self) {
+        self.is_settled = false;
     }
 }
 
@@ -174,7 +192,9 @@ impl Store {
             file,
             stamp: known.stamp,
             moment: known.changed,
-            settled: version.is_settled(now),
+            version,
+            is_old: version.is_settled(now),
+            is_settled: true,
         }))
     }
 
@@ -227,7 +247,8 @@ impl Store {
         let known = state.files.get(reading.file)?;
         (known.stamp == reading.stamp && known.changing == 0).then_some(Reading {
             moment: known.changed,
-            settled: reading.settled && known.version.is_settled(file::now()),
+            version: known.version,
+            is_old: reading.is_old && known.version.is_settled(file::now()),
             ..*reading
         })
     }
@@ -238,14 +259,13 @@ impl Store {
     }
 
     /// Changes a file by `act`, before which the pages in `pages` are dropped. What `version` tells before and after
-    /// is what the file is known as; it is not asked about a file that is not known.
-    ///
-    /// A change behind our back is seen unless it comes while `act` runs.
+    /// is what the file is known as; it is not asked about a file that is not known. It answers `None` if somebody else may
+    /// be changing the file, or have changed it since it was asked first: then all of its pages are dropped.
     pub fn change<T>(
         &self,
         file: Identity,
         pages: Range<u64>,
-        version: impl Fn() -> io::Result<Version>,
+        version: impl Fn() -> io::Result<Option<Version>>,
         act: impl FnOnce() -> T,
     ) -> T {
         let began = self.begin_change(file, pages, &version);
@@ -262,7 +282,7 @@ impl Store {
         &self,
         file: Identity,
         pages: Range<u64>,
-        version: impl Fn() -> io::Result<Version>,
+        version: impl Fn() -> io::Result<Option<Version>>,
     ) -> Option<Stamp> {
         let before = lock(&self.state)
             .files
@@ -271,8 +291,13 @@ impl Store {
         let version = version();
         let mut state = lock(&self.state);
         let known = *state.files.get(file)?;
-        let is_alone = known.changing == 0 && known.changed == before;
-        if is_alone && version.as_ref().ok() != Some(&known.version) {
+        let Ok(Some(version)) = version else {
+            state.counts.changed_beside += 1;
+            state.files.forget(file);
+            return None;
+        };
+        let is_quiet = known.changing == 0 && known.changed == before;
+        if is_quiet && version != known.version {
             state.counts.changed_behind += 1;
             state.files.forget(file);
             return None;
@@ -288,13 +313,14 @@ impl Store {
         Some(known.stamp)
     }
 
-    fn end_change(&self, file: Identity, stamp: Stamp, version: io::Result<Version>) {
+    fn end_change(&self, file: Identity, stamp: Stamp, version: io::Result<Option<Version>>) {
         let mut state = lock(&self.state);
         let moment = state.files.moment();
         let Some(known) = state.files.get_mut(file) else {
             return;
         };
-        let Ok(version) = version else {
+        let Ok(Some(version)) = version else {
+            state.counts.changed_beside += 1;
             state.files.forget(file);
             return;
         };
@@ -366,7 +392,9 @@ impl State {
         let is_as_read = |known: &Known| {
             known.stamp == reading.stamp && known.changed == reading.moment && known.changing == 0
         };
-        if !reading.settled || !self.files.get(reading.file).is_some_and(is_as_read) {
+        if !(reading.is_settled && reading.is_old)
+            || !self.files.get(reading.file).is_some_and(is_as_read)
+        {
             self.counts.refused_changed += 1;
             return false;
         }

@@ -14,6 +14,8 @@ use terrace_filecache::mount::{End, Flash, Mode, Mount, Settings};
 use terrace_policy::admission::Chain;
 use terrace_policy::replacement;
 
+mod behind;
+
 /// A directory, and one to mount it on.
 struct Place {
     directory: TempDir,
@@ -400,6 +402,10 @@ fn what_cannot_be_mounted_is_said_in_a_sentence() {
     };
     let same = refused(&|settings| settings.mountpoint = place.source());
     assert!(same.contains("are the same directory"), "{same}");
+    let full = place.directory.path().join("full");
+    fs::create_dir_all(full.join("inside")).unwrap();
+    let full = refused(&|settings| settings.mountpoint = full.clone());
+    assert!(full.contains("is not empty"), "{full}");
     fs::create_dir(place.source().join("below")).unwrap();
     let inside = refused(&|settings| settings.mountpoint = place.source().join("below"));
     assert!(inside.contains("one inside the other"), "{inside}");

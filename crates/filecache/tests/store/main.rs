@@ -95,7 +95,7 @@ impl Run {
 
     fn write(&mut self, inode: u64, first: u64, pages: u64) {
         let source = std::cell::RefCell::new(&mut self.source);
-        let version = || Ok(source.borrow().files[&inode].0);
+        let version = || Ok(Some(source.borrow().files[&inode].0));
         let range = first..first + pages;
         self.store
             .change(identity(inode), range.clone(), version, || {
@@ -360,7 +360,7 @@ fn threads_get_no_other_page() {
                         store.change(
                             identity(inode),
                             page..page + 1,
-                            || version(inode),
+                            || version(inode).map(Some),
                             || {
                                 source
                                     .write()

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -176,7 +176,8 @@ impl Drop for Journal {
 fn lock(path: &Path) -> Result<File> {
     loop {
         let mut options = OpenOptions::new();
-        let file = options.read(true).append(true).create(true).open(path);
+        options.read(true).append(true).create(true).mode(0o644);
+        let file = options.open(path);
         let file = file.or_fail(|| cannot(path))?;
         match file.try_lock() {
             Ok(()) => {}

@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat_with};
 /// system does not support files without a name.
 pub(super) fn create(path: &Path) -> io::Result<(File, Option<PathBuf>)> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true);
+    options.read(true).write(true).mode(0o644);
     let mut unnamed = options.clone();
     match unnamed.custom_flags(libc::O_TMPFILE).open(folder_of(path)) {
         Ok(file) => Ok((file, None)),

@@ -1,0 +1,95 @@
+//! Pages that the kernel has been given of files that change without making another version.
+//!
+//! A file that others have open for writing may be stored to at any moment, and nothing tells. So the kernel forgets its
+//! pages a moment later, and asks again.
+
+use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::time::Duration;
+
+use fuser::Notifier;
+use terrace_base::lock;
+
+use super::nodes::Node;
+use crate::file::Version;
+
+/// How long the kernel keeps such pages.
+const KEPT: Duration = Duration::from_millis(500);
+
+/// What the kernel's page cache has of a file.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// The version that its pages are of.
+    version: Option<Version>,
+    /// Whether it has pages that may not be of that version, or not be for long.
+    is_uncertain: bool,
+}
+
+impl Kept {
+    /// Whether the pages may stay when the file is opened as of this version, or cannot be used any more: the kernel drops
+    /// them then.
+    pub fn is_of(&mut self, now: Option<Version>) -> bool {
+        let is_same = now.is_some() && self.version == now && !self.is_uncertain;
+        if !is_same {
+            *self = Self {
+                version: now,
+                is_uncertain: false,
+            };
+        }
+        is_same
+    }
+}
+
+/// The files of which the kernel has such pages.
+#[derive(Default)]
+pub(super) struct Uncertain {
+    list: Mutex<List>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct List {
+    nodes: Vec<Weak<Node>>,
+    has_ended: bool,
+}
+
+impl Uncertain {
+    /// Notes that the kernel is given pages of a file, which are of this version for certain, if of any.
+    pub fn given(&self, node: &Arc<Node>, version: Option<Version>) {
+        let mut kept = lock(&node.kept);
+        let is_certain = version.is_some() && kept.version == version;
+        if !is_certain && !kept.is_uncertain {
+            kept.is_uncertain = true;
+            lock(&self.list).nodes.push(Arc::downgrade(node));
+        }
+    }
+
+    /// Has the kernel forget them until the end of the mount.
+    pub fn forget_until_end(self: Arc<Self>, kernel: Notifier) {
+        std::thread::spawn(move || {
+            while let Some(nodes) = self.wait() {
+                for node in nodes.iter().filter_map(Weak::upgrade) {
+                    let was = std::mem::take(&mut lock(&node.kept).is_uncertain);
+                    if was {
+                        // A file that the kernel does not know any more has no pages.
+                        let _ = kernel.inval_inode(node.number, 0, 0);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Ends it.
+    pub fn end(&self) {
+        lock(&self.list).has_ended = true;
+        self.ended.notify_all();
+    }
+
+    fn wait(&self) -> Option<Vec<Weak<Node>>> {
+        let goes_on = |list: &mut List| !list.has_ended;
+        let waited = self
+            .ended
+            .wait_timeout_while(lock(&self.list), KEPT, goes_on);
+        let mut list = waited.unwrap_or_else(|e| e.into_inner()).0;
+        (!list.has_ended).then(|| std::mem::take(&mut list.nodes))
+    }
+}
