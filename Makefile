@@ -50,7 +50,7 @@ help:
 	@echo '                 cut the power under the persistent heap some hundred times (root)'
 	@echo 'make soak        have programs change pages in extended memory, over each kind of slow memory for a'
 	@echo '                 minute, with errors, full disks and kills (root; 4 minutes)'
-	@echo 'make soak-mount  look for a wrong byte below terrace mount, with fsx and with kills (root; two hours)'
+	@echo 'make soak-mount  look for a wrong byte below terrace mount, by writers of every kind, fsx and kills (root; 3 hours)'
 	@echo 'make test-vm     run doctor, run and the heap on other kernels, in emulated machines (an hour)'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench (some hours; 320 MB from PyPI)'
@@ -145,9 +145,11 @@ soak:
 	TERRACE_SOAK_SECONDS=$${TERRACE_SOAK_SECONDS:-60} TERRACE_SOAK_SEED=$${TERRACE_SOAK_SEED:-$$(date +%s)} \
 		$(CARGO) test --release --locked -p terrace-region --test soak -- --ignored --nocapture --skip in_another_process
 
-# As root. What is drawn is printed, and --seed draws it again. fsx is left out where it is not installed.
+# As root. What is drawn is printed, and --seed draws it again. fsx and file systems are left out where they are not
+# installed.
 soak-mount:
-	@scripts/setup.sh fuse3 python3
+	@scripts/setup.sh fuse3 python3 e2fsprogs
+	@for package in xfsprogs btrfs-progs; do scripts/setup.sh $$package || true; done
 	@$(MAKE) --no-print-directory build
 	scripts/soak-mount.py --seconds $${TERRACE_SOAK_SECONDS:-3600} $(or $(FLASH),/var/tmp)
 

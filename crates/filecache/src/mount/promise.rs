@@ -53,7 +53,7 @@ impl Promise {
         let Ok(about) = rustix::fs::fstatfs(file) else {
             return Self::WriteBack;
         };
-        match about.f_type as i64 & 0xFFFF_FFFF {
+        match about.f_type & 0xFFFF_FFFF {
             EXT | XFS | BTRFS => Self::Lease {
                 multigrain: kernel() >= (6, 13),
             },

@@ -392,9 +392,8 @@ impl State {
         let is_as_read = |known: &Known| {
             known.stamp == reading.stamp && known.changed == reading.moment && known.changing == 0
         };
-        if !(reading.is_settled && reading.is_old)
-            || !self.files.get(reading.file).is_some_and(is_as_read)
-        {
+        let is_kept = reading.is_settled && reading.is_old;
+        if !is_kept || !self.files.get(reading.file).is_some_and(is_as_read) {
             self.counts.refused_changed += 1;
             return false;
         }
