@@ -12,7 +12,7 @@ use terrace_report::heap::{
 };
 
 use crate::args;
-use crate::args::heap::{Command, Dump, Pool};
+use crate::args::heap::{Command, Copy, Dump, Pool, Remove};
 use crate::results::Outputs;
 use crate::screen;
 
@@ -22,6 +22,8 @@ pub fn heap(arguments: &args::Heap) -> Result<ExitCode> {
         Command::Check(pool) => check(pool, outputs(pool)?),
         Command::Dump(arguments) => dump(arguments, outputs(&arguments.pool)?),
         Command::Compact(pool) => compact(pool, outputs(pool)?),
+        Command::Copy(arguments) => copy(arguments),
+        Command::Remove(arguments) => remove(arguments),
     }
 }
 
@@ -83,6 +85,50 @@ fn compact(pool: &Pool, outputs: Outputs) -> Result<ExitCode> {
     heap.close().map_err(|e| failed(file, &e))?;
     let document = CompactDocument::of(&file.display().to_string(), freed);
     outputs.show(&document, &document.to_text())
+}
+
+fn copy(arguments: &Copy) -> Result<ExitCode> {
+    let Copy { file, to } = arguments;
+    let heap = match Heap::open_read(file) {
+        Err(error) if error.cause() == Cause::Damaged => {
+            let heap = Heap::open_copied(file).map_err(|_| failed(file, &error))?;
+            screen::say(&format!(
+                "terrace: {}: it was copied while it was open, or after a crash; the new pool may hold \
+                 parts of changes\n",
+                file.display()
+            ));
+            heap
+        }
+        Err(error) if error.to_string().contains("is open already") => {
+            return Err(Error::usage(format!(
+                "{error}, or have the program that has it open for writing copy it (Heap::copy, \
+                 nvm_copy)"
+            )));
+        }
+        opened => opened.map_err(|e| failed(file, &e))?,
+    };
+    heap.copy(to).map_err(|e| failed(to, &e))?;
+    let line = format!("{}: copied to {}\n", file.display(), to.display());
+    printed(std::io::stdout().lock().write_all(line.as_bytes()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn remove(arguments: &Remove) -> Result<ExitCode> {
+    let Remove { file, name } = arguments;
+    // Nothing is written to what is no pool, or damaged.
+    terrace_heap::info::info(look(file)?).map_err(|e| failed(file, &e))?;
+    let heap = Heap::open(file).map_err(|e| failed(file, &e))?;
+    let removed = heap.remove(name).map_err(|e| failed(file, &e))?;
+    heap.close().map_err(|e| failed(file, &e))?;
+    if !removed {
+        return Err(Error::usage(format!(
+            "{}: it has no container {name:?}; `terrace heap info` names those that it has",
+            file.display()
+        )));
+    }
+    let line = format!("{}: the container {name:?} was removed\n", file.display());
+    printed(std::io::stdout().lock().write_all(line.as_bytes()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints how much disk space the holes of a pool take before it is written.

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use terrace_heap::containers::BTreeMap;
 use terrace_heap::{Heap, Mode, Options, Place, Ptr};
 
 type Object = [u64; 6];
@@ -82,6 +83,15 @@ impl Pool {
         String::from_utf8(output.stdout).expect("text")
     }
 
+    /// Checks that it ends with `code` and a sentence with this part; what it prints besides.
+    fn refused_with(&self, arguments: &[&str], code: i32, part: &str) -> String {
+        let output = self.run(arguments);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        assert!(text.contains(part), "{arguments:?}: {text}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
     /// The offset of the first item of the dump that has all of this in its line.
     fn find(&self, what: &[&str]) -> u64 {
         let dump = self.done(&["dump", "app.pool"]);
@@ -102,7 +112,7 @@ fn how_a_pool_is_filled() {
     let before = fs::read(pool.file()).expect("the pool");
     let text = pool.done(&["info", "app.pool"]);
     for line in [
-        "app.pool: 1.00 MiB, 256 chunks of 4.00 KiB; format version 3, 2 lanes",
+        "app.pool: 1.00 MiB, 256 chunks of 4.00 KiB; format version 4, 2 lanes",
         "it was closed: nothing is left to be recovered",
         "32 objects of 13.5 KiB in 17.4 KiB of slots and chunks (78 % filled), 2 of them large",
         "log of object records: 32 of 384 places hold one (8 %)",
@@ -392,14 +402,96 @@ fn a_pool_that_was_not_closed() {
     let heap = Heap::open(pool.file()).expect("a pool");
     let place: Place<Object> = heap.root("late", 0).expect("room");
     heap.publish(place, &[1; 6]).expect("room");
+    let left = fs::read(pool.file()).expect("the pool");
     fs::copy(pool.file(), pool.0.path().join("copy")).expect("a copy");
     drop(heap);
-    let text = pool.done(&["info", "copy"]);
+    // As a crash would have left it.
+    fs::write(pool.file(), left).expect("room");
+    let text = pool.done(&["info", "app.pool"]);
     let line = "it was not closed: opening it makes the last operations certain (1 operation in 1 \
                 lane, 0 B in transaction logs)";
     assert!(text.contains(line), "{text}");
-    pool.done(&["check", "copy"]);
-    pool.done(&["dump", "copy"]);
+    pool.done(&["check", "app.pool"]);
+    pool.done(&["dump", "app.pool"]);
+
+    // The copy is told from the original.
+    let sentence = "this file was copied from a pool that was open, or that a crash has left";
+    for command in ["info", "compact"] {
+        pool.refused_with(&[command, "copy"], 1, sentence);
+    }
+    let found = pool.refused_with(&["check", "copy"], 1, "something is wrong");
+    assert!(found.contains(sentence), "{found}");
+    let error = Heap::open(pool.0.path().join("copy"))
+        .err()
+        .expect("a copy");
+    assert!(error.to_string().contains(sentence), "{error}");
+    let output = pool.run(&["copy", "copy", "new"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("it was copied while it was open"), "{said}");
+    assert!(output.status.success());
+    pool.done(&["check", "new"]);
+}
+
+#[test]
+fn a_pool_is_copied_unless_it_is_open() {
+    let pool = Pool::new();
+    let heap = Heap::open(pool.file()).expect("a pool");
+    let sentence =
+        "or have the program that has it open for writing copy it (Heap::copy, nvm_copy)";
+    pool.refused_with(&["copy", "app.pool", "new"], 2, sentence);
+    heap.copy(pool.0.path().join("by-owner")).expect("room");
+    drop(heap);
+    // The same process may open copies of its own and of other tools when the pool was closed.
+    fs::copy(pool.file(), pool.0.path().join("closed")).expect("a copy");
+    let text = pool.done(&["copy", "app.pool", "new"]);
+    assert_eq!(text, "app.pool: copied to new\n");
+    for file in ["new", "closed", "by-owner"] {
+        pool.done(&["check", file]);
+        let heap = Heap::open(pool.0.path().join(file)).expect("a pool");
+        assert_eq!(heap.objects().expect("it is open").len(), 32);
+    }
+    pool.refused_with(&["copy", "app.pool", "new"], 2, "new is there already");
+    pool.refused_with(&["copy", "missing", "newer"], 2, "missing is not there");
+}
+
+#[test]
+fn a_container_is_removed_with_all_that_it_holds() {
+    let pool = Pool::new();
+    let before = pool.json(&["info", "--json=-", "app.pool"]);
+    let heap = Heap::open(pool.file()).expect("a pool");
+    let map = BTreeMap::<str, [u8]>::open(&heap, "visits").expect("room");
+    for i in 0..100 {
+        map.insert(&format!("{i}"), &vec![1; 30 * i]).expect("room");
+    }
+    drop((map, heap));
+    pool.refused_with(
+        &["remove", "app.pool", "visitors"],
+        2,
+        "it has no container \"visitors\"",
+    );
+    pool.refused_with(&["remove", "app.pool", "table"], 2, "is that of an object");
+    let text = pool.done(&["remove", "app.pool", "visits"]);
+    assert_eq!(text, "app.pool: the container \"visits\" was removed\n");
+    let after = pool.json(&["info", "--json=-", "app.pool"]);
+    assert_eq!(after["objects"], before["objects"]);
+    assert_eq!(after["roots"], before["roots"]);
+    pool.done(&["check", "app.pool"]);
+}
+
+#[test]
+fn of_many_findings_a_hundred_are_listed_and_the_rest_counted() {
+    let pool = Pool::new();
+    let record = pool.find(&["record"]);
+    // The records of a chunk, of which each has 32 bytes.
+    (0..120).for_each(|i| pool.flip(record / 4096 * 4096 + i * 32 + 24));
+    let output = pool.run(&["check", "app.pool"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.lines().count() == 101, "{text}");
+    let last = text.lines().last().expect("a line");
+    assert!(
+        last.ends_with(" more, which --json and --csv list"),
+        "{last}"
+    );
 }
 
 #[test]
@@ -431,6 +523,8 @@ fn help_teaches_with_examples() {
         &["check", "--help"],
         &["dump", "--help"],
         &["compact", "--help"],
+        &["copy", "--help"],
+        &["remove", "--help"],
     ] {
         let help = pool.done(arguments);
         assert!(

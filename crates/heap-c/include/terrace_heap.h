@@ -83,7 +83,8 @@ enum nvm_status {
                         again; nvm_transaction does so by itself */
     NVM_NONE = 7,    /* there is no such key, no further entry, or no element in the queue. It
                         is not a failure, and nvm_error does not describe it */
-    NVM_SHORT = 8    /* the buffer is too small; not a failure either */
+    NVM_SHORT = 8,   /* the buffer is too small; not a failure either */
+    NVM_NEWER = 9    /* the pool was written by a newer program, in a format unknown to this one */
 };
 
 /* The log for a change (Kannan 2013, section 4.3). */
@@ -106,8 +107,19 @@ int nvm_error_status(void);
 nvm_heap *nvm_create(const char *path, uint64_t bytes);
 
 /* Opens the heap in a file, whatever state a crash has left it in. NULL if the file holds no heap, or
- * the heap is damaged or open already. Only this process can use it: in a child every call fails. */
+ * the heap is damaged or open already, or if the file was copied while the heap was open, by anything but
+ * nvm_copy. Only this process can use it: in a child every call fails. */
 nvm_heap *nvm_open(const char *path);
+
+/* Opens the heap in a file for reading alone: the file need not be writable and stays as it is, and any
+ * number of processes may read it at the same time, while none has it open for writing. Calls that would
+ * change the heap give NVM_USAGE. */
+nvm_heap *nvm_open_read(const char *path);
+
+/* Copies an open heap to a new file, which gets its name when it is whole and durable. Other threads may go
+ * on: the copy holds exactly what they had carried out at one moment. A heap is copied by the process that
+ * has it open for writing; another process copies it only while none has. */
+int nvm_copy(nvm_heap *heap, const char *path);
 
 /* Creates a heap without a file, which is gone when it is closed: capacity only. */
 nvm_heap *nvm_anonymous(uint64_t bytes);
@@ -193,6 +205,11 @@ int nvm_abort(nvm_heap *heap);
  * Another thread that needs them waits, if it is in no transaction or in an older one; in a younger one
  * its call returns NVM_AGAIN. */
 
+/* Removes the container of this name, and all that it owns, so that the name is free again. NVM_NONE if
+ * there is none. All its handles must have been closed. Not within a transaction. If the program is killed
+ * meanwhile the container is gone, or there as it was; nothing is left of it when the heap is opened next. */
+int nvm_remove(nvm_heap *heap, const char *name);
+
 /* ---- Hash maps ---- */
 
 /* Opens the hash map of this name; makes it if there is none. Not within a transaction. Each call returns
@@ -213,6 +230,9 @@ int nvm_hash_remove(nvm_hash *hash, const void *key, size_t key_len);
 
 /* Gets the number of entries, which are counted one by one the first time. */
 int nvm_hash_count(nvm_hash *hash, uint64_t *count);
+
+/* Removes all entries. */
+int nvm_hash_clear(nvm_hash *hash);
 
 /* ---- Ordered maps ---- */
 
@@ -235,6 +255,16 @@ int nvm_tree_remove(nvm_tree *tree, const void *key, size_t key_len);
 
 /* Gets the number of entries, which are counted one by one the first time. */
 int nvm_tree_count(nvm_tree *tree, uint64_t *count);
+
+/* Removes all entries. */
+int nvm_tree_clear(nvm_tree *tree);
+
+/* Removes the entry with the smallest key, or with the largest, and copies its key and its value. NVM_NONE
+ * if there is none. If either has no room the entry stays, and NVM_SHORT is returned. */
+int nvm_tree_pop_first(nvm_tree *tree, void *key, size_t key_room, size_t *key_len, void *value,
+                       size_t value_room, size_t *value_len);
+int nvm_tree_pop_last(nvm_tree *tree, void *key, size_t key_room, size_t *key_len, void *value,
+                      size_t value_room, size_t *value_len);
 
 /* ---- Cursors over ordered maps ----
  *
@@ -299,6 +329,9 @@ int nvm_queue_front(nvm_queue *queue, void *into, size_t room, size_t *len);
 
 /* Gets the number of elements. */
 int nvm_queue_count(nvm_queue *queue, uint64_t *count);
+
+/* Removes all elements. */
+int nvm_queue_clear(nvm_queue *queue);
 
 /* ---- Pointers and offsets ---- */
 

@@ -1,11 +1,12 @@
 //! Open containers of any kind.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 use terrace_heap::containers::{BTreeMap, Container as Opening};
 use terrace_heap::{Error, Heap, Mapped, Result};
 
+use crate::error::{NONE, OK, outcome};
 use crate::handle::Handle;
 use crate::registry::{self, Opened, find};
 use crate::text;
@@ -18,6 +19,19 @@ pub struct Container<C> {
 
 /// `nvm_tree`.
 pub type Tree = Container<BTreeMap<[u8], [u8]>>;
+
+/// # Safety
+///
+/// `name` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_remove(heap: *mut Handle, name: *const c_char) -> c_int {
+    outcome(|| {
+        let handle = find(heap)?;
+        // SAFETY: promised by the caller.
+        let name = unsafe { text::name(name)? };
+        Ok(if handle.heap.remove(name)? { OK } else { NONE })
+    })
+}
 
 impl<C: Opening<Mapped>> Container<C>
 where

@@ -17,6 +17,7 @@ const PANIC: c_int = 5;
 const AGAIN: c_int = 6;
 pub const NONE: c_int = 7;
 pub const SHORT: c_int = 8;
+const NEWER: c_int = 9;
 
 thread_local! {
     /// The sentence and the status of the last failure.
@@ -42,6 +43,7 @@ fn code(error: &Error) -> c_int {
         Cause::Full => FULL,
         Cause::Damaged => DAMAGED,
         Cause::Again => AGAIN,
+        Cause::Newer => NEWER,
         _ => SYSTEM,
     }
 }

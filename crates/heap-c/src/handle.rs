@@ -95,6 +95,24 @@ pub unsafe extern "C" fn nvm_open(path: *const c_char) -> *mut Handle {
     pointer(|| Heap::open(unsafe { text::path(path)? }).map(register))
 }
 
+/// # Safety
+///
+/// `path` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_open_read(path: *const c_char) -> *mut Handle {
+    // SAFETY: promised by the caller.
+    pointer(|| Heap::open_read(unsafe { text::path(path)? }).map(register))
+}
+
+/// # Safety
+///
+/// `path` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_copy(heap: *mut Handle, path: *const c_char) -> c_int {
+    // SAFETY: promised by the caller.
+    status(|| find(heap)?.heap.copy(unsafe { text::path(path)? }))
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_anonymous(bytes: u64) -> *mut Handle {
     pointer(|| Heap::anonymous(bytes).map(register))

@@ -2,12 +2,14 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use terrace_heap::Result;
 use terrace_heap::containers::{BTreeMap, HashMap};
 
 use crate::container::{Container, Tree};
 use crate::error::{NONE, OK, outcome, pointer, status};
 use crate::handle::Handle;
 use crate::registry::{Opened, on, remove};
+use crate::stack::within;
 use crate::text::{Buffer, bytes, number};
 
 /// `nvm_hash`.
@@ -16,7 +18,7 @@ pub type Hash = Container<HashMap<[u8], [u8]>>;
 /// Defines the calls of one kind of map.
 macro_rules! map_calls {
     ($Map:ty, $what:literal, $make:expr,
-     $open:ident $close:ident $put:ident $get:ident $remove:ident $count:ident) => {
+     $open:ident $close:ident $put:ident $get:ident $remove:ident $count:ident $clear:ident) => {
         impl Opened for $Map {
             const WHAT: &'static str = $what;
         }
@@ -93,6 +95,13 @@ macro_rules! map_calls {
             }))
         }
 
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $clear(map: *mut $Map) -> c_int {
+            status(on(map, |map| {
+                map.either(|map| map.clear(), |map| map.clear())
+            }))
+        }
+
         /// # Safety
         ///
         /// `count` is null, or points to a number of the caller.
@@ -109,6 +118,67 @@ macro_rules! map_calls {
 }
 
 map_calls!(Hash, "hash map", HashMap::open,
-    nvm_hash_open nvm_hash_close nvm_hash_put nvm_hash_get nvm_hash_remove nvm_hash_count);
+    nvm_hash_open nvm_hash_close nvm_hash_put nvm_hash_get nvm_hash_remove nvm_hash_count nvm_hash_clear);
 map_calls!(Tree, "ordered map", BTreeMap::open,
-    nvm_tree_open nvm_tree_close nvm_tree_put nvm_tree_get nvm_tree_remove nvm_tree_count);
+    nvm_tree_open nvm_tree_close nvm_tree_put nvm_tree_get nvm_tree_remove nvm_tree_count nvm_tree_clear);
+
+/// An end of an ordered map.
+#[derive(Clone, Copy)]
+enum End {
+    First,
+    Last,
+}
+
+/// Removes the entry at an end of a map, if the buffers have room for it.
+fn pop(tree: &Tree, end: End, key: &Buffer, value: &Buffer) -> Result<c_int> {
+    // In a transaction, so that nothing changes between reading the lengths and the pop.
+    within(&tree.handle, |tx| {
+        let map = tx.open(&tree.container)?;
+        let found = match end {
+            End::First => map.first()?,
+            End::Last => map.last()?,
+        };
+        let (found_key, found_value) = found.unzip();
+        let has_room = |buffer: &Buffer, found: &Option<Vec<u8>>| {
+            buffer.has_room(found.as_ref().map_or(0, Vec::len))
+        };
+        if let Some(last) = &found_key
+            && has_room(key, &found_key)
+            && has_room(value, &found_value)
+        {
+            map.remove(last)?;
+        }
+        let told = key.fill(found_key.as_deref());
+        Ok(told.max(value.fill(found_value.as_deref())))
+    })
+}
+
+/// Defines a call that removes the entry at an end of an ordered map.
+macro_rules! pop_call {
+    ($name:ident, $end:expr) => {
+        /// # Safety
+        ///
+        /// Same as for [`Buffer::new`], for both buffers.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            tree: *mut Tree,
+            key: *mut c_void,
+            key_room: usize,
+            key_len: *mut usize,
+            value: *mut c_void,
+            value_room: usize,
+            value_len: *mut usize,
+        ) -> c_int {
+            outcome(on(tree, |tree| {
+                // SAFETY: promised by the caller.
+                let key = unsafe { Buffer::new(key, key_room, key_len)? };
+                // SAFETY: promised by the caller.
+                let value = unsafe { Buffer::new(value, value_room, value_len)? };
+                pop(&tree, $end, &key, &value)
+            }))
+        }
+    };
+}
+
+pop_call!(nvm_tree_pop_first, End::First);
+pop_call!(nvm_tree_pop_last, End::Last);

@@ -98,6 +98,13 @@ fn pop(queue: &queue::Opened<'_, [u8], Mapped>, buffer: &Buffer) -> Result<c_int
     Ok(buffer.fill(front.as_deref()))
 }
 
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_queue_clear(queue: *mut Queue) -> c_int {
+    status(on(queue, |queue| {
+        queue.either(|queue| queue.clear(), |queue| queue.clear())
+    }))
+}
+
 /// # Safety
 ///
 /// `count` is null, or points to a number of the caller.

@@ -45,7 +45,7 @@ fn what_is_wrong_is_a_sentence() {
 
 #[test]
 fn containers_hold_bytes() {
-    for source in ["tests/c/maps.c", "tests/c/queues.c"] {
+    for source in ["tests/c/maps.c", "tests/c/queues.c", "tests/c/emptied.c"] {
         let build = Build::new();
         build.run(source, true, &[]);
         expect_sound(&build.pool());

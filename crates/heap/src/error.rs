@@ -35,6 +35,8 @@ pub enum Cause {
     Damaged,
     /// The operating system or the hardware failed, or denies the request.
     System,
+    /// The pool was written by a newer program, in a format that this one does not know.
+    Newer,
     /// An older transaction holds a lock that is needed: end this transaction and begin it again.
     Again,
 }
@@ -72,6 +74,11 @@ impl Error {
     /// Returns an error for a damaged pool.
     pub fn damaged(message: impl Into<String>) -> Self {
         Self::new(Cause::Damaged, message.into())
+    }
+
+    /// Returns an error for a pool of a newer format.
+    pub(crate) fn newer(message: impl Into<String>) -> Self {
+        Self::new(Cause::Newer, message.into())
     }
 
     /// Returns an error of the operating system: "`what`: the system's reason".

@@ -169,6 +169,16 @@ impl Guard {
         unsafe { self.inside.force_unlock_write() };
     }
 
+    /// Changes the state of the data of a guard that a transaction holds.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread's transaction holds it.
+    pub unsafe fn change_held(&self, change: impl FnOnce(&mut Inside)) {
+        // SAFETY: the lock is held exclusively.
+        change(unsafe { &mut *self.inside.data_ptr() });
+    }
+
     /// Returns the state of the data of a guard that a transaction holds.
     ///
     /// # Safety

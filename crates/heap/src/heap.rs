@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::error::{Cause, Error, Result, ensure};
 use crate::guard::Inside;
@@ -35,6 +35,8 @@ struct Inner<M: Medium> {
     core: Core<M>,
     roots: Mutex<Roots>,
     growing: Mutex<()>,
+    /// Held while a copy is made.
+    copying: Mutex<()>,
     /// The states of open containers by the places of their roots.
     open: Mutex<HashMap<u64, Arc<dyn Any + Send + Sync>>>,
 }
@@ -92,9 +94,38 @@ impl Heap {
     ///
     /// # Errors
     ///
-    /// The file holds no pool, the pool is damaged, or another program has it open.
+    /// The file holds no pool, the pool is damaged, or another program has it open; the file was copied
+    /// from a pool that was open ([`Heap::copy`] makes copies that can be opened).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_pool(survey::open(Mapped::open(path.as_ref(), Mode::Detected)?)?)
+        let medium = Mapped::open(path.as_ref(), Mode::Detected)?;
+        Self::open_pool(survey::open_original(medium)?)
+    }
+
+    /// Opens the pool in a file for reading alone: the file need not be writable and stays as it is, and
+    /// any number of programs may read it at the same time, while none has it open for writing. Calls that
+    /// would change the pool fail. Recovery runs in private memory.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Heap::open`].
+    pub fn open_read(path: impl AsRef<Path>) -> Result<Self> {
+        let medium = Mapped::open(path.as_ref(), Mode::Private)?;
+        let heap = Self::recover_pool(survey::open_original(medium)?)?;
+        heap.core().read_only();
+        Ok(heap)
+    }
+
+    /// Opens what was copied from an open pool, or was left by a crash, for reading alone: it may hold parts
+    /// of changes. [`Heap::copy`] then makes a pool of it.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Heap::open_read`], but for copies.
+    pub fn open_copied(path: impl AsRef<Path>) -> Result<Self> {
+        let medium = Mapped::open(path.as_ref(), Mode::Private)?;
+        let heap = Self::recover_pool(survey::open(medium)?)?;
+        heap.core().read_only();
+        Ok(heap)
     }
 
     /// Opens the pool in a file, or creates one of at least `bytes` bytes if the file does not exist.
@@ -149,13 +180,21 @@ impl<M: Medium> Heap<M> {
     ///
     /// The medium holds no pool, the pool is damaged, or a fence failed.
     pub unsafe fn open_on(medium: M) -> Result<Self> {
-        Self::open_pool(survey::open(medium)?)
+        Self::open_pool(survey::open_original(medium)?)
     }
 
     pub(crate) fn open_pool(pool: Pool<M>) -> Result<Self> {
+        let heap = Self::recover_pool(pool)?;
+        let space = &heap.core().space;
+        space.pool.upgrade()?;
+        space.pool.mark_opened(true)?;
+        space.begin_journal()?;
+        Ok(heap)
+    }
+
+    /// Opens a pool whose header stays as it is.
+    fn recover_pool(pool: Pool<M>) -> Result<Self> {
         let (core, roots) = recovery::recover(pool)?;
-        core.space.pool.upgrade()?;
-        core.space.begin_journal()?;
         let roots = Mutex::new(Roots::read(&core.space, &roots)?);
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let inner = Inner {
@@ -163,11 +202,15 @@ impl<M: Medium> Heap<M> {
             core,
             roots,
             growing: Mutex::default(),
+            copying: Mutex::default(),
             open: Mutex::default(),
         };
-        Ok(Self {
+        let heap = Self {
             inner: Arc::new(inner),
-        })
+        };
+        heap.finish_emptying()?;
+        heap.core().space.pool.medium.expect_there()?;
+        Ok(heap)
     }
 
     /// Closes the pool: everything is durable in its place, and nothing is left to recover. Other handles
@@ -190,6 +233,7 @@ impl<M: Medium> Heap<M> {
     /// The medium cannot grow that far, or a fence failed.
     pub fn grow(&self, bytes: u64) -> Result<()> {
         self.expect_open()?;
+        self.core().expect_writable()?;
         let _alone = lock(&self.inner.growing);
         let space = &self.core().space;
         let old = space.pool.chunks();
@@ -205,6 +249,7 @@ impl<M: Medium> Heap<M> {
     /// The pool is damaged, or a fence failed.
     pub fn compact(&self) -> Result<u64> {
         self.expect_open()?;
+        self.core().expect_writable()?;
         let chunks = self.core().compact()? as u64;
         Ok(self.core().space.pool.geometry.offset_of(chunks))
     }
@@ -267,6 +312,16 @@ impl<M: Medium> Heap<M> {
         &self.inner.core
     }
 
+    /// Keeps the pool from growing.
+    pub(crate) fn hold_growth(&self) -> MutexGuard<'_, ()> {
+        lock(&self.inner.growing)
+    }
+
+    /// Keeps other copies from being made.
+    pub(crate) fn hold_copying(&self) -> MutexGuard<'_, ()> {
+        lock(&self.inner.copying)
+    }
+
     pub(crate) fn roots_of(&self) -> &Mutex<Roots> {
         &self.inner.roots
     }
@@ -323,6 +378,22 @@ impl<M: Medium> Heap<M> {
         Ok(state)
     }
 
+    /// Carries out `work` on the container of a root that no handle is open of, and that none can be opened
+    /// of meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// A handle exists, or what `work` returns.
+    pub(crate) fn close_shared(&self, root: u64, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut open = lock(&self.inner.open);
+        let in_use = |state: &Arc<_>| Arc::strong_count(state) > 1;
+        ensure(!open.get(&root).is_some_and(in_use), || {
+            Error::usage("the container is open; drop its handles first")
+        })?;
+        open.remove(&root);
+        work()
+    }
+
     /// Carries out one operation under a guard.
     ///
     /// # Errors
@@ -339,6 +410,8 @@ impl<M: Medium> Heap<M> {
             let mut operation = Operation::begin(core, guard.last)?;
             let done = work(&mut operation)?;
             guard.last = operation.commit()?.or(guard.last);
+            // An operation that changes nothing has no fence.
+            core.space.pool.medium.expect_there()?;
             Ok(done)
         })
     }
@@ -357,5 +430,5 @@ impl<M: Medium> Drop for Inner<M> {
 /// Same as [`Heap::open_on`], for tests of this crate.
 #[cfg(test)]
 pub(crate) fn open_on<M: Medium>(medium: M) -> Result<Heap<M>> {
-    Heap::open_pool(survey::open(medium)?)
+    Heap::open_pool(survey::open_original(medium)?)
 }

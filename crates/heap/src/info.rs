@@ -126,7 +126,7 @@ pub struct Unsettled {
 ///
 /// The medium holds no pool, or one that cannot be opened.
 pub fn info<M: Medium>(medium: M) -> Result<Info> {
-    let pool = survey::open(medium)?;
+    let pool = survey::open_original(medium)?;
     let before = lanes(&pool);
     let version = header::version(&pool.load_words(0));
     let heap = Heap::open_pool(survey::open(pool.medium.into_medium())?)?;

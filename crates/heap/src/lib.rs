@@ -45,6 +45,7 @@ pub mod containers;
 pub mod contiguity;
 #[cfg(not(feature = "experiments"))]
 mod contiguity;
+mod copy;
 pub mod dump;
 pub mod error;
 mod guard;

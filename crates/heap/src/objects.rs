@@ -7,11 +7,12 @@ use std::sync::atomic::{Ordering, fence};
 use bytemuck::Pod;
 
 use crate::allocator::index::Holds;
+use crate::containers::emptied::is_container;
 use crate::error::{Error, Result, ensure};
 use crate::heap::Heap;
 use crate::lane::Held;
 use crate::lane::window::Range;
-use crate::layout::root::{ROOT_BYTES, ROOT_CHECK_AT};
+use crate::layout::root::{ROOT_BYTES, ROOT_CHECK_AT, Root};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::operation::{Core, Operation};
 use crate::ptr::{Place, Ptr};
@@ -75,7 +76,8 @@ impl<M: Medium> Heap<M> {
     }
 
     /// Frees the object to which `place` points and makes `place` null, durably: 3 lines, one fence.
-    /// After a crash both have happened, or neither. Does nothing if `place` is null.
+    /// After a crash both have happened, or neither. Does nothing if `place` is null. If `place` is the root
+    /// of a container, all that it owns is freed, as by [`Heap::remove`].
     ///
     /// # Errors
     ///
@@ -87,12 +89,26 @@ impl<M: Medium> Heap<M> {
         if pointer.is_null() {
             return Ok(());
         }
+        if let Some(kind) = self.container_at(place.offset(), pointer.offset()) {
+            return self.free_container(place.offset(), kind);
+        }
         self.change(Range::word(place.offset()), |operation| {
             let object = operation.object(pointer.offset())?;
             operation.own(&[object.range()])?;
             operation.set(place.offset(), 0)?;
             operation.free(object.offset)
         })
+    }
+
+    /// Returns the kind of the container whose root lies there and points to its table, if it is one.
+    fn container_at(&self, place: u64, pointer: u64) -> Option<u16> {
+        let space = &self.core().space;
+        let holds = space.index.holds(space.pool.geometry.chunk_of(place));
+        if holds != Holds::Roots || !place.is_multiple_of(ROOT_BYTES) {
+            return None;
+        }
+        let root = Root::decode(place, &space.pool.load_words(place))?;
+        is_container(self, root.kind, pointer).then_some(root.kind)
     }
 
     /// Changes one word, durably: 2 lines, one fence.
@@ -182,6 +198,7 @@ impl<M: Medium> Heap<M> {
         };
         expect()?;
         space.pool.medium.load(offset, into);
+        space.pool.medium.expect_there()?;
         fence(Ordering::Acquire);
         expect()
     }

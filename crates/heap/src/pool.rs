@@ -9,7 +9,7 @@ use crate::error::{Error, Result, ensure};
 use crate::journal::Journaled;
 use crate::layout::chunk::Use;
 use crate::layout::{Geometry, header};
-use crate::medium::{Medium, WORD_BYTES};
+use crate::medium::{Kind, Medium, WORD_BYTES};
 
 /// A medium that holds a pool.
 pub(crate) struct Pool<M> {
@@ -71,6 +71,46 @@ impl<M: Medium> Pool<M> {
         }
         self.medium.flush(0, 8 * header::WORDS as u64);
         self.medium.fence()
+    }
+
+    /// Stores, durably, that the pool's file is open for writing, or that it is not. A file that is copied in
+    /// between is told by that from the original.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn mark_opened(&self, opened: bool) -> Result<()> {
+        let medium = self.medium.medium();
+        let Some(identity) = medium
+            .identity()
+            .filter(|_| medium.kind() != Kind::Volatile)
+        else {
+            return Ok(());
+        };
+        let words = match opened {
+            true => header::encode_opened(identity),
+            false => Default::default(),
+        };
+        // In a line that the journal never holds.
+        medium.write_through(header::OPENED_AT, bytemuck::cast_slice(&words))
+    }
+
+    /// Checks that this is not the copy of a file that was open.
+    ///
+    /// # Errors
+    ///
+    /// It is one.
+    pub fn expect_original(&self) -> Result<()> {
+        let opened = header::decode_opened(self.load_words(header::OPENED_AT));
+        let own = self.medium.medium().identity();
+        let copied = opened.is_some_and(|opened| own.is_some_and(|own| own != opened));
+        ensure(!copied, || {
+            Error::damaged(
+                "this file was copied from a pool that was open, or that a crash has left, so that it \
+                 may hold parts of changes; copy the original with `terrace heap copy`, which \
+                 also makes a pool of this one if it is all that is left",
+            )
+        })
     }
 
     /// Returns the pool on a medium with this header, which the caller has checked.
@@ -261,7 +301,7 @@ mod tests {
     #[test]
     fn each_bit_of_the_header_is_checked() {
         let bytes = created().medium.medium().bytes();
-        assert_eq!(header::VERSION, 3, "its two bits only make it smaller");
+        assert_eq!(header::VERSION, 4, "one bit more or less is no version");
         for bit in (0..512).chain(64 * 8..80 * 8) {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);

@@ -45,6 +45,21 @@ impl Roots {
         self.named.values().filter_map(read).collect()
     }
 
+    /// Returns the offset of a root, if there is one of this name.
+    ///
+    /// # Errors
+    ///
+    /// The root of this name is of another type.
+    pub fn find<M: Medium>(&self, space: &Space<M>, root: &Root) -> Result<Option<u64>> {
+        let Some(&at) = self.named.get(&root.name) else {
+            return Ok(None);
+        };
+        match Root::decode(at, &space.pool.load_words::<ROOT_WORDS>(at)) {
+            Some(found) if found == *root => Ok(Some(at)),
+            found => Err(unlike(root, found)),
+        }
+    }
+
     /// Returns the offset of a root; makes it if there is none of this name.
     ///
     /// # Errors
@@ -52,12 +67,8 @@ impl Roots {
     /// The name is too long, the root of this name is of another type, the pool is full, or a fence
     /// failed.
     pub fn place<M: Medium>(&mut self, space: &Space<M>, root: &Root) -> Result<u64> {
-        if let Some(&at) = self.named.get(&root.name) {
-            let found = Root::decode(at, &space.pool.load_words::<ROOT_WORDS>(at));
-            return match found {
-                Some(found) if found == *root => Ok(at),
-                found => Err(unlike(root, found)),
-            };
+        if let Some(at) = self.find(space, root)? {
+            return Ok(at);
         }
         root.encode(0)?;
         if self.free.is_empty() {

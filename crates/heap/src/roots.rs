@@ -50,15 +50,22 @@ impl<M: Medium> Heap<M> {
     /// or a fence failed.
     pub fn root<T: Pod>(&self, name: &str, kind: u16) -> Result<Place<T>> {
         self.expect_open()?;
-        // Held until the root is durable, so that the heap is not closed meanwhile.
-        let _held = self.core().hold_open()?;
         let root = Root {
             name: name.to_owned(),
             size: u32::try_from(mem::size_of::<T>()).unwrap_or(u32::MAX),
             align: mem::align_of::<T>() as u16,
             kind,
         };
-        let at = lock(self.roots_of()).place(&self.core().space, &root)?;
+        let core = self.core();
+        if core.is_read_only() {
+            return lock(self.roots_of()).find(&core.space, &root)?.map_or_else(
+                || core.expect_writable().map(|()| Ptr::NULL),
+                |at| Ok(Ptr::at(at)),
+            );
+        }
+        // Held until the root is durable, so that the heap is not closed meanwhile.
+        let _held = core.hold_open()?;
+        let at = lock(self.roots_of()).place(&core.space, &root)?;
         Ok(Ptr::at(at))
     }
 

@@ -23,6 +23,16 @@ pub(crate) trait Source {
     /// Nothing can be read any more: the transaction has ended.
     fn is_changed(&self) -> Result<bool>;
 
+    /// Same as [`Source::is_changed`], for these bytes; true if that is not known.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Source::is_changed`].
+    #[inline(always)]
+    fn is_changed_at(&self, _offset: u64, _len: u64) -> Result<bool> {
+        self.is_changed()
+    }
+
     /// Overlays these changes on words that were loaded from an offset on.
     fn overlay(&self, offset: u64, loaded: &mut [u64]);
 
@@ -33,8 +43,9 @@ pub(crate) trait Source {
     /// The bytes are not all in the pool, or [`Source::is_changed`] fails.
     #[inline(always)]
     fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
-        let (pool, changed) = (self.pool(), self.is_changed()?);
-        pool.check(offset, mem::size_of_val(into) as u64, "a container")?;
+        let len = mem::size_of_val(into) as u64;
+        let (pool, changed) = (self.pool(), self.is_changed_at(offset, len)?);
+        pool.check(offset, len, "a container")?;
         pool.medium.load_words(offset, into);
         if changed {
             self.overlay(offset, into);
@@ -49,11 +60,12 @@ pub(crate) trait Source {
     /// Same as [`Source::load`].
     #[inline]
     fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        if self.is_changed()? {
+        let len = into.len().next_multiple_of(8) as u64;
+        if self.is_changed_at(offset, len)? {
             return self.load_changed(offset, into);
         }
         let pool = self.pool();
-        pool.check(offset, into.len().next_multiple_of(8) as u64, "a container")?;
+        pool.check(offset, len, "a container")?;
         pool.medium.load(offset, into);
         Ok(())
     }
@@ -101,12 +113,12 @@ pub(crate) trait Source {
     /// Same as [`Source::load`].
     #[inline]
     fn equal(&self, offset: u64, bytes: &[u8]) -> Result<bool> {
-        if self.is_changed()? {
+        let (pool, len) = (self.pool(), bytes.len().next_multiple_of(8) as u64);
+        if self.is_changed_at(offset, len)? {
             let mut found = vec![0; bytes.len()];
             self.load_bytes(offset, &mut found)?;
             return Ok(found == bytes);
         }
-        let (pool, len) = (self.pool(), bytes.len().next_multiple_of(8) as u64);
         pool.check(offset, len, "a container")?;
         let (words, rest) = bytes.as_chunks::<8>();
         for (at, word) in (offset..).step_by(8).zip(words) {

@@ -1,14 +1,15 @@
 //! Containers against their twins in the standard library, with the pool closed and opened in
 //! between; and what is no such container is refused.
 
+use std::borrow::Cow;
 use std::collections::{self, VecDeque};
 use std::fmt::Debug;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use terrace_heap::bytemuck::Pod;
-use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
+use terrace_heap::bytemuck::{Pod, Zeroable};
+use terrace_heap::containers::{BTreeMap, HashMap, Identity, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{Error, Ptr};
 
@@ -40,7 +41,7 @@ fn bytes(value: u64) -> [u8; 21] {
 type Session = Vec<(u32, u16, u64)>;
 
 /// Keys are all below 500.
-fn tree_is_a_tree<K: Pod + Ord + Debug>(sessions: Vec<Session>, key: impl Fn(u64) -> K) {
+fn tree_is_a_tree<K: Pod + Identity + Ord + Debug>(sessions: Vec<Session>, key: impl Fn(u64) -> K) {
     let (pool, mut twin) = (pool(), collections::BTreeMap::new());
     for session in sessions {
         let heap = open(&pool);
@@ -233,6 +234,22 @@ fn a_queue_changes_under_an_iterator() {
     assert_eq!(iter.next(), Some(Ok([10; 120])));
 }
 
+/// Says that it is `[u64; 2]`, and is aligned otherwise.
+#[repr(C, align(16))]
+#[derive(Clone, Copy)]
+struct Aligned([u64; 2]);
+
+// SAFETY: two words, any of which are valid.
+unsafe impl Zeroable for Aligned {}
+// SAFETY: as above, without padding.
+unsafe impl Pod for Aligned {}
+
+impl Identity for Aligned {
+    fn identity() -> Cow<'static, str> {
+        <[u64; 2]>::identity()
+    }
+}
+
 #[test]
 fn what_is_something_else_is_refused() {
     let heap = open(&pool());
@@ -244,12 +261,12 @@ fn what_is_something_else_is_refused() {
     };
     refused(
         Vector::<u64, _>::open(&heap, "vector").err(),
-        "has elements of 4 bytes, not 8",
+        "the vector \"vector\" holds u32 (4 bytes), and was to be opened as one of u64 (8 bytes); open it",
     );
     drop(Queue::<u32, _>::open(&heap, "queue").unwrap());
     refused(
         Queue::<u64, _>::open(&heap, "queue").err(),
-        "has elements of another size",
+        "the queue \"queue\" holds u32 (4 bytes), and was to be opened as one of u64 (8 bytes)",
     );
     refused(
         Queue::<u64, _>::open(&heap, "vector").err(),
@@ -258,18 +275,92 @@ fn what_is_something_else_is_refused() {
     let tree = BTreeMap::<u32, [u64; 2], _>::open(&heap, "tree").unwrap();
     refused(
         BTreeMap::<u64, u64, _>::open(&heap, "tree").err(),
-        "has keys of 4 bytes and values of 16 bytes",
+        "holds u32 (4 bytes) to [u64; 2] (16 bytes), and was to be opened as one of u64 (8 bytes) to u64",
     );
     refused(
         BTreeMap::<u64, u64, _>::open(&heap, "queue").err(),
         "has another type",
     );
+    // Of the same size, in another order: most keys would not be found.
+    refused(
+        BTreeMap::<i32, [u64; 2], _>::open(&heap, "tree").err(),
+        "as one of i32 (4 bytes) to [u64; 2] (16 bytes)",
+    );
+    // The same bytes, aligned otherwise.
+    refused(
+        BTreeMap::<u32, Aligned, _>::open(&heap, "tree").err(),
+        "holds u32 (4 bytes) to [u64; 2] (16 bytes) with alignments of [4, 8], and was to be opened as \
+         one of u32 (4 bytes) to [u64; 2] (16 bytes) with alignments of [4, 16]",
+    );
+    refused(
+        HashMap::<u64, i64, _>::open(&heap, "map").err(),
+        "the hash map \"map\" holds u64 (8 bytes) to u64 (8 bytes)",
+    );
+    drop(HashMap::<u64, u64, _>::open(&heap, "map").unwrap());
     let within = heap.transaction(|_| tree.insert(&1, &[1; 2]));
     refused(within.err(), "has a transaction of the heap under way");
     refused(
         Vector::<u64, _>::open(&heap, "map").err(),
         "has another type",
     );
+}
+
+/// Handles of a container that is emptied go on with the empty one, and one that is open is not removed.
+#[test]
+fn what_is_emptied_is_used_again() {
+    let heap = open(&pool());
+    let map = HashMap::<u64, u64, _>::open_with_capacity(&heap, "map", 1).unwrap();
+    let tree = BTreeMap::<u64, u64, _>::open(&heap, "tree").unwrap();
+    let queue = Queue::<u64, _>::open(&heap, "queue").unwrap();
+    let before = used(&heap).len();
+    for round in 0..4 {
+        let mut elements = queue.iter();
+        for key in 0..1000 {
+            map.insert(&key, &round).unwrap();
+            tree.insert(&key, &round).unwrap();
+            queue.push(&key).unwrap();
+        }
+        assert_eq!(elements.next(), Some(Ok(0)));
+        let (mut entries, mut cursor) = (map.iter(), tree.iter());
+        assert!(entries.next().is_some() && cursor.next().is_some());
+        assert_eq!(
+            (map.len(), tree.len(), queue.len()),
+            (Ok(1000), Ok(1000), Ok(1000))
+        );
+        assert_eq!(
+            (tree.pop_first(), tree.pop_last()),
+            (Ok(Some((0, round))), Ok(Some((999, round))))
+        );
+        map.clear().unwrap();
+        tree.clear().unwrap();
+        queue.clear().unwrap();
+        assert_eq!((map.len(), tree.len(), queue.len()), (Ok(0), Ok(0), Ok(0)));
+        assert_eq!(
+            (map.get(&7), tree.get(&7), queue.front()),
+            (Ok(None), Ok(None), Ok(None))
+        );
+        assert!(tree.pop_first() == Ok(None) && cursor.next().is_none());
+        assert_eq!(used(&heap).len(), before);
+        queue.push(&77).unwrap();
+        assert_eq!((elements.next(), queue.pop()), (Some(Ok(77)), Ok(Some(77))));
+        // What was read before it was emptied may still come.
+        assert!(entries.map(Result::unwrap).count() < 100);
+        queue.clear().unwrap();
+    }
+    let error = heap.remove("map").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the container is open; drop its handles first"
+    );
+    drop((map, tree, queue));
+    for name in ["map", "tree", "queue"] {
+        assert_eq!(
+            (heap.remove(name), heap.remove(name)),
+            (Ok(true), Ok(false))
+        );
+    }
+    assert_eq!(used(&heap), [0; 0]);
+    assert_eq!(heap.roots(), Ok(vec![]));
 }
 
 /// Calls everything that reads or changes; what it says is of no matter.

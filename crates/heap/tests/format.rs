@@ -1,4 +1,4 @@
-//! The format: pools that were made when it was version 1 or 2 must open, and become pools of version 3.
+//! The format: pools that were made when it was version 1, 2 or 3 must open, and become pools of version 4.
 
 use std::sync::Arc;
 
@@ -30,6 +30,12 @@ const VERSION_3: &str = "\
 0: 5041454852524554 f00010c00000003
 24: 7
 56: 98c7aacf7284769f
+";
+/// And the types that containers hold.
+const VERSION_4: &str = "\
+0: 5041454852524554 f00010c00000004
+24: 7
+56: 0
 ";
 const GOLDEN: &str = "\
 64: 600b00000000000a 72b3000000000006
@@ -104,7 +110,7 @@ fn pool(rows: &str) -> Arc<Simulated> {
 
 #[test]
 fn pools_of_all_versions_open() {
-    for header in [VERSION_1, VERSION_2, VERSION_3] {
+    for header in [VERSION_1, VERSION_2, VERSION_3, VERSION_4] {
         opens(&format!("{header}{GOLDEN}"));
     }
 }
@@ -129,5 +135,5 @@ fn opens(rows: &str) {
 #[test]
 fn what_is_written_is_what_was_written() {
     let now = rows(&make().unwrap().bytes());
-    assert!(now == format!("{VERSION_3}{GOLDEN}"), "{now}");
+    assert!(now == format!("{VERSION_4}{GOLDEN}"), "{now}");
 }

@@ -1,5 +1,5 @@
-//! Pools that programs of format version 2 have made (`pools/`): they open, hold what they held, and become
-//! pools of version 3, whenever that is interrupted.
+//! Pools that programs of format versions 2 and 3 have made (`pools/`): they open, hold what they held, and
+//! become pools of version 4, whenever that is interrupted.
 //!
 //! Each has chunks of 4 KiB and 2 lanes. What they hold is said by the functions of [`Containers`].
 
@@ -20,6 +20,8 @@ const NOT_CLOSED: &[u8] = include_bytes!("pools/v2-not-closed.pool.zst");
 const IN_PLACE: &[u8] = include_bytes!("pools/v2-in-place.pool.zst");
 /// It was committed.
 const IN_PLACE_COMMITTED: &[u8] = include_bytes!("pools/v2-in-place-committed.pool.zst");
+const V3_CLOSED: &[u8] = include_bytes!("pools/v3-closed.pool.zst");
+const V3_NOT_CLOSED: &[u8] = include_bytes!("pools/v3-not-closed.pool.zst");
 /// On a plain file, with a journal that was not cleared.
 const JOURNAL: &[u8] = include_bytes!("pools/v2-journal.pool.zst");
 
@@ -154,7 +156,7 @@ fn version(pool: &[u8]) -> u8 {
 
 #[test]
 fn containers_hold_what_they_held() {
-    for pool in [CLOSED, NOT_CLOSED] {
+    for pool in [CLOSED, NOT_CLOSED, V3_CLOSED, V3_NOT_CLOSED] {
         let pool = memory(&unpack(pool));
         assert_eq!(check(Arc::clone(&pool)), []);
         let heap = open(Arc::clone(&pool)).unwrap();
@@ -165,7 +167,7 @@ fn containers_hold_what_they_held() {
         assert_eq!(containers.objects().unwrap(), used(&heap));
         drop(containers);
         heap.close().unwrap();
-        assert_eq!(version(&pool.bytes()), 3);
+        assert_eq!(version(&pool.bytes()), 4);
 
         let again = memory(&pool.bytes());
         assert_eq!(check(Arc::clone(&again)), []);
@@ -178,7 +180,7 @@ fn containers_hold_what_they_held() {
 
 #[test]
 fn becoming_a_newer_pool_can_be_interrupted_at_any_fence() {
-    for pool in [CLOSED, NOT_CLOSED] {
+    for pool in [CLOSED, NOT_CLOSED, V3_CLOSED, V3_NOT_CLOSED] {
         let memory = memory(&unpack(pool));
         let left = Arc::new(Mutex::new((0, Vec::new())));
         let look = Arc::clone(&left);
@@ -227,5 +229,38 @@ fn a_journal_is_replayed() {
     }
     drop(map);
     heap.close().unwrap();
-    assert_eq!(version(&std::fs::read(file.path()).unwrap()), 3);
+    assert_eq!(version(&std::fs::read(file.path()).unwrap()), 4);
+}
+
+/// Containers of version 3 have no record of their types, and get one by the first opening.
+#[test]
+fn containers_record_the_types_with_which_they_are_opened_first() {
+    let pool = memory(&unpack(V3_CLOSED));
+    let heap = open(Arc::clone(&pool)).unwrap();
+    let error = BTreeMap::<i32, (), _>::open(&heap, "tree").err().unwrap();
+    assert!(error.to_string().contains("keys of 8 bytes"), "{error}");
+    // Numbers from 1 to 1000, whose bytes have another order.
+    let error = BTreeMap::<[u8; 8], Text, _>::open(&heap, "tree").err();
+    let sentence = "the ordered map \"tree\" has keys that are not in the order of [u8; 8]; it was made \
+                    with keys of another type";
+    assert_eq!(error.unwrap().to_string(), sentence);
+    let containers = Containers::open(&heap).unwrap();
+    assert_eq!(containers.contents(), Ok(Contents::expected()));
+    drop(containers);
+    heap.close().unwrap();
+    let heap = open(memory(&pool.bytes())).unwrap();
+    let error = BTreeMap::<i64, Text, _>::open(&heap, "tree").err().unwrap();
+    let sentence = "the ordered map \"tree\" holds u64 (8 bytes) to [u8; 20] (20 bytes), and was to be \
+                    opened as one of i64 (8 bytes) to [u8; 20] (20 bytes); open it with the types that it \
+                    holds";
+    assert_eq!(error.to_string(), sentence);
+    HashMap::<i64, [u64; 3], _>::open(&heap, "map")
+        .err()
+        .unwrap();
+    Queue::<[i8; 12], _>::open(&heap, "queue").err().unwrap();
+    Vector::<[i64; 2], _>::open(&heap, "vector").err().unwrap();
+    assert_eq!(
+        Containers::open(&heap).unwrap().contents(),
+        Ok(Contents::expected())
+    );
 }

@@ -195,6 +195,9 @@ fn plural(number: u64, what: &str) -> String {
     format!("{} {what}{s}", count(number))
 }
 
+/// Findings that the text for people lists.
+const MOST_FINDINGS: usize = 100;
+
 /// The JSON of `terrace heap check --json`: schema `terrace.heap.check/1`.
 #[derive(Debug, Serialize)]
 pub struct CheckDocument<'f> {
@@ -219,12 +222,21 @@ impl<'f> CheckDocument<'f> {
         }
     }
 
-    /// Returns a line for each finding.
+    /// Returns a line for each of the first 100 findings, and the number of the rest.
     pub fn to_text(&self) -> Text {
         let line = |finding: &Finding| format!("{}: {finding}\n", self.file);
+        let rest = self.findings.len().saturating_sub(MOST_FINDINGS);
+        let mut lines: String = self.findings.iter().take(MOST_FINDINGS).map(line).collect();
+        if rest > 0 {
+            lines += &format!(
+                "{}: {} more, which --json and --csv list\n",
+                self.file,
+                count(rest as u64)
+            );
+        }
         Text::default().prose(match self.sound {
             true => format!("{}: nothing is wrong\n", self.file),
-            false => self.findings.iter().map(line).collect(),
+            false => lines,
         })
     }
 }

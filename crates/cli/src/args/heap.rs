@@ -9,15 +9,19 @@ use super::Results;
 /// Inspect, check and compact pools of the persistent heap
 ///
 /// A pool is a file in which a program keeps data with the library terrace-heap, so that they survive
-/// the program's end and crashes. All commands but compact only read: recovery runs in private memory,
-/// and the file stays as it is. A pool that is open elsewhere is refused; copy it, or close it first.
+/// the program's end and crashes. All commands but compact and remove only read: recovery runs in private
+/// memory, and the file stays as it is. A pool that is open elsewhere is refused: close it first, or have
+/// the program that has it open make a copy (Heap::copy in Rust, nvm_copy in C). A copy that cp or another
+/// tool makes of an open pool may hold parts of changes; opening it is refused where the file system tells
+/// such copies from originals.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   terrace heap info app.pool                   how it is filled
   terrace heap check app.pool && ./app         only if nothing is wrong with it
   terrace heap dump app.pool | grep root       what lies where
-  terrace heap dump --object 16384 app.pool    the bytes of one object")]
+  terrace heap dump --object 16384 app.pool    the bytes of one object
+  terrace heap copy app.pool backup.pool       a copy that opens as a closed pool")]
 pub struct Heap {
     #[command(subcommand)]
     pub command: Command,
@@ -61,6 +65,52 @@ Examples:
 Example:
   terrace heap compact app.pool")]
     Compact(Pool),
+    Copy(Copy),
+    Remove(Remove),
+}
+
+/// Copy a pool to a new file
+///
+/// The copy holds what the pool holds, opens as a pool that was closed, and gets its name when it is whole
+/// and durable.
+///
+/// A pool is copied by the process that has it open for writing; other processes copy it only while none
+/// has. So a pool that a program has open is refused here: the program makes the copy itself, while its
+/// threads go on (Heap::copy in Rust, nvm_copy in C).
+///
+/// A file that another tool has copied while the pool was open may hold parts of changes. If it is all that
+/// is left, this command makes a pool of it, and a message says so.
+#[derive(Args)]
+#[command(after_long_help = "\
+Example:
+  terrace heap copy app.pool backup.pool")]
+pub struct Copy {
+    /// Pool
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// New file
+    #[arg(value_name = "NEW")]
+    pub to: PathBuf,
+}
+
+/// Remove a container from a pool, with all that it holds
+///
+/// The room becomes free for other objects of the pool. If the command is killed meanwhile, the container is
+/// gone, or there as it was.
+#[derive(Args)]
+#[command(after_long_help = "\
+Example:
+  terrace heap info app.pool             the names of containers
+  terrace heap remove app.pool visits")]
+pub struct Remove {
+    /// Pool
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Name of the container
+    #[arg(value_name = "NAME")]
+    pub name: String,
 }
 
 /// Print the structures of a pool: header, chunks, lanes, intents, records, roots

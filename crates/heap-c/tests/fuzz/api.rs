@@ -114,6 +114,32 @@ pub const API: &[Call] = unsafe {
         |c, i| status(nvm_queue_pop(c.handle(i), c.bytes(i), len(i), c.told(i))),
         |c, i| status(nvm_queue_front(c.handle(i), c.bytes(i), len(i), c.told(i))),
         |c, i| status(nvm_queue_count(c.handle(i), c.count(i))),
+        |c, i| status(nvm_hash_clear(c.handle(i))),
+        |c, i| status(nvm_tree_clear(c.handle(i))),
+        |c, i| status(nvm_queue_clear(c.handle(i))),
+        |c, i| status(nvm_remove(c.heap(i), c.name(i))),
+        |c, i| {
+            status(nvm_tree_pop_first(
+                c.handle(i),
+                c.bytes(i),
+                len(i),
+                c.told(i),
+                c.bytes(i),
+                len(i),
+                c.told(i),
+            ))
+        },
+        |c, i| {
+            status(nvm_tree_pop_last(
+                c.handle(i),
+                c.bytes(i),
+                len(i),
+                c.told(i),
+                c.bytes(i),
+                len(i),
+                c.told(i),
+            ))
+        },
         |c, i| c.keep_handle(nvm_cursor_open(c.handle(i))),
         |c, i| status(nvm_cursor_close(c.handle(i))),
         |c, i| status(nvm_cursor_first(c.handle(i))),

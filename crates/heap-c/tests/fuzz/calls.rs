@@ -19,7 +19,7 @@ const CALLS: usize = 300;
 /// Bytes that are handed over, and that are filled.
 const BUFFER_BYTES: usize = 4096;
 /// The last of `enum nvm_status`.
-const LAST_STATUS: c_int = 8;
+const LAST_STATUS: c_int = 9;
 /// What `NVM_PANIC` comes with; functions that return a pointer or a number say it no other way.
 const PANIC: &str = "panicked";
 

@@ -2,7 +2,8 @@
 //! sentence with its place.
 //!
 //! First the pool is read as it is (`survey`). Then it is recovered on the medium that was passed (a
-//! private mapping or a copy), as when it is opened, and its roots are followed.
+//! private mapping or a copy), as when it is opened, and its roots are followed into containers: the order of
+//! keys, the hashes of entries and where they are, counts, and that each object is in use and reached once.
 //!
 //! Not found are changes of the contents of objects, which have no checksum once they may have been
 //! changed, and damage to an intent, which looks like a torn one.
@@ -47,6 +48,9 @@ fn look<M: Medium>(medium: M, all: &All) -> Result<()> {
     let Some(pool) = survey::header::open(medium, all)? else {
         return Ok(());
     };
+    if let Err(error) = pool.expect_original() {
+        all.error(header::OPENED_AT, error)?;
+    }
     let space = survey::space(pool);
     as_it_lies_there(&space, all)?;
     recovered(space.pool.medium.into_medium(), all)
@@ -67,7 +71,13 @@ fn as_it_lies_there<M: Medium>(space: &Space<M>, all: &All) -> Result<()> {
 /// Opens the pool as programs do.
 fn recovered<M: Medium>(medium: M, all: &All) -> Result<()> {
     match survey::open(medium).and_then(Heap::open_pool) {
-        Ok(heap) => follow_roots(&heap, all),
+        Ok(heap) => {
+            follow_roots(&heap, all)?;
+            heap.inspect(&mut |at, what| {
+                // Collecting does not fail.
+                let _ = all.wrong(at, what);
+            })
+        }
         // The survey has reported already, and better, what keeps it from being opened.
         Err(error) if all.is_empty() => all.error(0, error),
         Err(_) => Ok(()),

@@ -16,6 +16,8 @@ use crate::sink::Source;
 use crate::transaction::Transaction;
 use crate::transaction::held::Guarded;
 
+use super::emptied::{Emptying, clear};
+
 pub(super) mod sealed {
     /// Keeps other crates from writing containers.
     pub trait Sealed {}
@@ -67,13 +69,18 @@ impl<'h, M: Medium> Transaction<'h, M> {
 /// The heap of a container, and its state `S` in DRAM, which all its handles share.
 pub(super) struct Handle<S, M: Medium> {
     pub heap: Heap<M>,
+    /// The word of the root.
+    pub root: u64,
     state: Arc<S>,
 }
 
 impl<S, M: Medium> Clone for Handle<S, M> {
     fn clone(&self) -> Self {
-        let (heap, state) = (self.heap.clone(), Arc::clone(&self.state));
-        Self { heap, state }
+        Self {
+            heap: self.heap.clone(),
+            root: self.root,
+            state: Arc::clone(&self.state),
+        }
     }
 }
 
@@ -104,6 +111,7 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
         let root = heap.root(name, kind)?;
         Ok(Self {
             heap: heap.clone(),
+            root: root.offset(),
             state: heap.share(root.offset(), || make(root))?,
         })
     }
@@ -118,7 +126,10 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
     pub fn read<R>(&self, number: usize, work: impl FnOnce(&Pool<M>) -> Result<R>) -> Result<R> {
         self.heap.expect_alone()?;
         let _reading = self.guard(number).read()?;
-        work(&self.heap.core().space.pool)
+        let pool = &self.heap.core().space.pool;
+        let done = work(pool);
+        pool.medium.expect_there()?;
+        done
     }
 
     /// Changes what is under guard 0 by one operation.
@@ -148,6 +159,27 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
         writing.added += added(&done);
         self.touch();
         Ok(done)
+    }
+
+    /// Removes all that a container of one guard holds. `emptied` is called with the elements that were
+    /// added since the heap was opened.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Handle::write`].
+    pub fn clear(&self, emptied: impl FnOnce(&S, i64)) -> Result<()>
+    where
+        S: Emptying,
+    {
+        self.heap.expect_alone()?;
+        let mut writing = self.guard(0).write()?;
+        let last = Vec::from_iter(writing.last);
+        let (done, last) = clear(&self.heap, &*self.state, self.root, last);
+        writing.last = last.or(writing.last);
+        self.touch();
+        done?;
+        emptied(&self.state, writing.added);
+        Ok(())
     }
 
     /// Returns what reads the container, within a transaction if one is given.
@@ -221,6 +253,11 @@ impl<S, M: Medium> Source for Reader<'_, S, M> {
     #[inline]
     fn is_changed(&self) -> Result<bool> {
         self.tx.map_or(Ok(false), |tx| tx.is_changed())
+    }
+
+    #[inline]
+    fn is_changed_at(&self, offset: u64, len: u64) -> Result<bool> {
+        self.tx.map_or(Ok(false), |tx| tx.is_changed_at(offset, len))
     }
 
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {

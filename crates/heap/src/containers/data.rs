@@ -7,10 +7,12 @@ use bytemuck::Pod;
 
 use crate::error::{Error, Result};
 
+use super::identity::Identity;
+
 /// A type that a container holds as a value or as an element.
 ///
 /// Plain data (`bytemuck::Pod`: numbers, arrays of them, structures that derive it) lie in the pool as
-/// they lie in memory. `str` and `[u8]` have any length. With the feature `serde`, `Serde<T>` holds any
+/// they lie in memory. A type of a program's own declares its [`Identity`]. `str` and `[u8]` have any length. With the feature `serde`, `Serde<T>` holds any
 /// type that serde supports.
 ///
 /// ```
@@ -27,7 +29,7 @@ use crate::error::{Error, Result};
 ///     Ok(())
 /// }
 /// ```
-pub trait Value {
+pub trait Value: Identity {
     /// The type that reading returns: the type itself, or an owned one for types of any length.
     type Owned;
     /// The type that a cursor lends, valid until the cursor moves.
@@ -35,6 +37,8 @@ pub trait Value {
 
     /// Bytes of every value, if all values have the same size.
     const BYTES: Option<u64>;
+    /// Alignment of the type in memory.
+    const ALIGN: u64 = 1;
 
     /// Returns the bytes of a value.
     ///
@@ -86,11 +90,12 @@ impl Bytewise for str {
     }
 }
 
-impl<T: Pod> Value for T {
+impl<T: Pod + Identity> Value for T {
     type Owned = T;
     type View<'v> = T;
 
     const BYTES: Option<u64> = Some(size_of::<T>() as u64);
+    const ALIGN: u64 = align_of::<T>() as u64;
 
     #[inline]
     fn encode(&self) -> Result<Cow<'_, [u8]>> {
@@ -110,7 +115,7 @@ impl<T: Pod> Value for T {
     }
 }
 
-impl<T: Pod + Ord> Key for T {
+impl<T: Pod + Identity + Ord> Key for T {
     #[inline]
     fn compare(a: &[u8], b: &[u8]) -> Ordering {
         match (T::view(a), T::view(b)) {
@@ -190,14 +195,22 @@ impl Key for str {
 /// order of `T`.
 ///
 /// ```
+/// use std::borrow::Cow;
+///
 /// use serde::{Deserialize, Serialize};
-/// use terrace_heap::containers::{BTreeMap, Serde};
+/// use terrace_heap::containers::{BTreeMap, Identity, Serde};
 /// use terrace_heap::{Heap, Result};
 ///
 /// #[derive(Serialize, Deserialize, PartialEq, Debug)]
 /// struct Account {
 ///     name: String,
 ///     limits: Vec<u32>,
+/// }
+///
+/// impl Identity for Account {
+///     fn identity() -> Cow<'static, str> {
+///         "bank.account".into()
+///     }
 /// }
 ///
 /// fn main() -> Result<()> {
@@ -214,7 +227,14 @@ impl Key for str {
 pub struct Serde<T>(pub T);
 
 #[cfg(feature = "serde")]
-impl<T: serde::Serialize + serde::de::DeserializeOwned> Value for Serde<T> {
+impl<T: Identity> Identity for Serde<T> {
+    fn identity() -> Cow<'static, str> {
+        format!("serde of {}", T::identity()).into()
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<T: serde::Serialize + serde::de::DeserializeOwned + Identity> Value for Serde<T> {
     type Owned = T;
     type View<'v> = T;
 
@@ -236,7 +256,7 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned> Value for Serde<T> {
 }
 
 #[cfg(feature = "serde")]
-impl<T: serde::Serialize + serde::de::DeserializeOwned + Ord> Key for Serde<T> {
+impl<T: serde::Serialize + serde::de::DeserializeOwned + Identity + Ord> Key for Serde<T> {
     fn compare(a: &[u8], b: &[u8]) -> Ordering {
         match (Self::view(a), Self::view(b)) {
             (Ok(a), Ok(b)) => a.cmp(&b),

@@ -2,10 +2,11 @@
 
 use bytemuck::Pod;
 
-use crate::error::Result;
+use crate::error::{Error, Result, ensure};
 use crate::heap::Heap;
 use crate::lane::own::Stamp;
 use crate::lane::window::Range;
+use crate::layout::FIELD_MAX;
 use crate::medium::Medium;
 use crate::operation::Operation;
 use crate::ptr::{Place, Ptr};
@@ -26,6 +27,11 @@ impl<M: Medium> Heap<M> {
     ) -> Result<(u64, Option<Stamp>)> {
         let found = self.read(root)?;
         if !found.is_null() {
+            ensure(found.offset() <= FIELD_MAX, || {
+                Error::usage(
+                    "the container was being emptied when that failed; close the heap, and open it again",
+                )
+            })?;
             return Ok((found.offset(), None));
         }
         let core = self.core();

@@ -11,6 +11,7 @@
 //! later.
 
 mod entry;
+mod noted;
 mod numbers;
 mod writer;
 
@@ -25,6 +26,7 @@ use crate::medium::reservation::HUGE_BYTES;
 use crate::medium::{Counts, Kind, Medium, WORD_BYTES, forward};
 
 use entry::Place;
+use noted::Noted;
 use numbers::{number, set_number};
 use writer::Writer;
 
@@ -44,6 +46,7 @@ pub(crate) fn chunks_for(geometry: &Geometry, chunks: u64) -> u64 {
 pub(crate) struct Journaled<M> {
     medium: M,
     writer: OnceLock<Writer>,
+    noted: Noted,
     /// The error of the first fence that failed, if one has.
     failure: OnceLock<Error>,
 }
@@ -54,6 +57,7 @@ impl<M: Medium> Journaled<M> {
         Self {
             medium,
             writer: OnceLock::new(),
+            noted: Noted::default(),
             failure: OnceLock::new(),
         }
     }
@@ -70,7 +74,23 @@ impl<M: Medium> Journaled<M> {
     /// The error of the first fence that failed.
     #[inline]
     pub fn outcome(&self) -> Result<()> {
+        self.medium.expect_there()?;
         self.failure.get().cloned().map_or(Ok(()), Err)
+    }
+
+    /// Notes which pages of the first `len` bytes are flushed from now on. The caller holds all lanes.
+    pub fn note_changes(&self, len: u64) {
+        self.noted.begin(len);
+    }
+
+    /// Returns the pages that were flushed since the last call.
+    pub fn take_changed(&self) -> Vec<u64> {
+        self.noted.take()
+    }
+
+    /// Notes nothing any more.
+    pub fn forget_changes(&self) {
+        self.noted.end();
     }
 
     /// Returns the medium below.
@@ -186,10 +206,13 @@ unsafe impl<M: Medium> Medium for Journaled<M> {
         fn load(offset: u64, into: &mut [u8]);
         fn kind() -> Kind;
         fn is_child() -> bool;
+        fn expect_there() -> Result<()>;
+        fn identity() -> Option<[u64; 2]>;
     }
 
     #[inline]
     fn store_streaming(&self, offset: u64, bytes: &[u8]) {
+        self.noted.flushed(offset, bytes.len() as u64);
         match self.writer.get() {
             None => self.medium.store_streaming(offset, bytes),
             Some(writer) => {
@@ -201,6 +224,7 @@ unsafe impl<M: Medium> Medium for Journaled<M> {
 
     #[inline]
     fn flush(&self, offset: u64, len: u64) {
+        self.noted.flushed(offset, len);
         match self.writer.get() {
             None => self.medium.flush(offset, len),
             Some(writer) => writer.flush(offset, len),

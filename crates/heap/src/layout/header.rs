@@ -8,9 +8,10 @@ use crate::error::{Error, Result};
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRHEAP");
 /// "TERRREGN".
 const REGION_MAGIC: u64 = u64::from_le_bytes(*b"TERRREGN");
-/// Version of the format. Version 1 had no journal; version 2 had no seed, and other B-trees and queues.
-/// Pools of both become version 3 when they are opened. Other versions are refused.
-pub(crate) const VERSION: u64 = 3;
+/// Version of the format. Version 1 had no journal; version 2 had no seed, and other B-trees and queues;
+/// version 3 had neither types of containers nor the line that says which file is open. Pools of all become
+/// version 4 when they are opened. Other versions are refused.
+pub(crate) const VERSION: u64 = 4;
 /// The oldest known version.
 const OLDEST: u64 = 1;
 
@@ -24,8 +25,13 @@ pub(crate) const USED_AT: u64 = 72;
 pub(crate) const JOURNAL_AT: u64 = 128;
 /// Offset of the generation of the journal, which tells it from earlier ones.
 pub(crate) const GENERATION_AT: u64 = 136;
+/// Offset of the words that say which file is open for writing; in a line that no journal holds.
+pub(crate) const OPENED_AT: u64 = 192;
+/// Bytes of these words.
+pub(crate) const OPENED_BYTES: u64 = 8 * OPENED_WORDS as u64;
+const OPENED_WORDS: usize = 3;
 /// Bytes in which all words of the header lie.
-pub(crate) const BYTES: u64 = 144;
+pub(crate) const BYTES: u64 = OPENED_AT + OPENED_BYTES;
 
 /// Bits of the fields of byte 8.
 const SHIFT_AT: u32 = 32;
@@ -61,6 +67,17 @@ pub(crate) fn version(words: &[u64; WORDS]) -> u64 {
     }
 }
 
+/// Encodes the identity of the file that is open.
+pub(crate) fn encode_opened(identity: [u64; 2]) -> [u64; OPENED_WORDS] {
+    [identity[0], identity[1], checksum(OPENED_AT, &identity)]
+}
+
+/// Returns the identity of the file that was open and not closed, if there is one.
+pub(crate) fn decode_opened(words: [u64; OPENED_WORDS]) -> Option<[u64; 2]> {
+    let identity = [words[0], words[1]];
+    (checksum(OPENED_AT, &identity) == words[2]).then_some(identity)
+}
+
 fn with_version(words: &[u64; WORDS], version: u64) -> [u64; WORDS] {
     let mut words = *words;
     words[1] = words[1] & !u64::from(u32::MAX) | version;
@@ -71,7 +88,7 @@ fn with_version(words: &[u64; WORDS], version: u64) -> [u64; WORDS] {
 ///
 /// # Errors
 ///
-/// The words begin no pool, or a pool of another version, or are damaged.
+/// The words begin no pool, or a pool of a version that this program does not know, or are damaged.
 pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
     if words[0] != MAGIC {
         return Err(Error::damaged(
@@ -79,9 +96,11 @@ pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
         ));
     }
     let version = version(words);
-    if !(OLDEST..=VERSION).contains(&version) {
-        return Err(Error::damaged(format!(
-            "the pool has format version {version}, and this program knows {OLDEST} to {VERSION}"
+    let is_known = |version| checksum(0, &with_version(words, version)[..7]) == words[7];
+    if !(OLDEST..=VERSION).contains(&version) && !(OLDEST..=VERSION).any(is_known) {
+        return Err(Error::newer(format!(
+            "the pool has format version {version}, and this program knows {OLDEST} to {VERSION}; open \
+             it with the program that made it, or a newer one"
         )));
     }
     let geometry = Geometry {

@@ -3,10 +3,11 @@
 //! What a file lies on is detected, reported ([`Mapped::kind`](super::Medium::kind)), and can be forced
 //! ([`Mode`]). The file is locked while it is open, its bytes are allocated on the device (in memory as
 //! huge pages, where there are some), and address space is reserved behind it so that it can grow in
-//! place. If another program shortens the file meanwhile, or takes a snapshot of it on a file system that
-//! then copies written blocks and has no room, this program ends with SIGBUS; a lock cannot prevent that.
+//! place. If another program cuts the file meanwhile, or takes a snapshot of it on a file system that
+//! then copies written blocks and has no room, a page is missing, which is noted (`cut`): all calls fail.
 
 mod copied;
+mod cut;
 mod file;
 mod room;
 mod tally;
@@ -27,6 +28,7 @@ use super::words::{check, check_words, store_words, word_at};
 use super::{Counts, Instruction, Kind, LINE_BYTES, Medium, flush};
 use crate::contiguity::{Backing, Purpose};
 use crate::error::{Error, Result};
+use cut::Watched;
 use file::{DAX, PoolFile};
 pub(crate) use room::allocate;
 use tally::{Counter, Tally};
@@ -59,6 +61,8 @@ pub struct Mapped {
     file: Option<PoolFile>,
     /// Whether the file is shared with children.
     life: Option<Life>,
+    /// Notes pages of the file that are missing.
+    watched: Option<Watched>,
     /// Flags of mmap by which pages of the file are shared.
     sharing: i32,
     kind: Kind,
@@ -167,6 +171,8 @@ impl Mapped {
         let space = reserve(len)?;
         let (kind, sharing) = map(&space, &file, len, mode)?;
         let mut pool = Self::with(space, Some(file), sharing, kind, len);
+        let refused = |reason| Error::system("the kernel refuses a handler of SIGBUS", reason);
+        pool.watched = Some(Watched::new(&pool.space).map_err(refused)?);
         if mode != Mode::Private {
             let no_page = |reason| Error::system("the kernel has no page for the pool", reason);
             pool.life = Some(Life::new().map_err(no_page)?);
@@ -200,6 +206,7 @@ impl Mapped {
             space: ManuallyDrop::new(space),
             file,
             life: None,
+            watched: None,
             sharing,
             kind,
             backing: Backing::OnTouch,
@@ -247,6 +254,14 @@ fn reserve(len: u64) -> Result<Reservation> {
     }
     let what = || format!("{len} bytes of address space cannot be reserved, ask for less");
     Reservation::new(len).map_err(|reason| Error::system(what(), reason))
+}
+
+#[cold]
+fn missing() -> Error {
+    Error::damaged(
+        "the file of the pool was cut while it was open, or its device cannot read it, so that a part of \
+         the pool is missing; close it, and open a copy",
+    )
 }
 
 fn lost(reason: io::Error) -> Error {
@@ -398,6 +413,7 @@ unsafe impl Medium for Mapped {
 
     #[inline]
     fn fence(&self) -> Result<()> {
+        self.expect_there()?;
         if self.kind == Kind::Volatile {
             return Ok(());
         }
@@ -463,6 +479,18 @@ unsafe impl Medium for Mapped {
     }
 
     #[inline]
+    fn expect_there(&self) -> Result<()> {
+        match self.watched.as_ref().is_some_and(Watched::is_cut) {
+            true => Err(missing()),
+            false => Ok(()),
+        }
+    }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        self.file.as_ref().and_then(PoolFile::identity)
+    }
+
+    #[inline]
     fn is_child(&self) -> bool {
         self.life.as_ref().is_some_and(Life::is_child)
     }
@@ -470,6 +498,8 @@ unsafe impl Medium for Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
+        // Before its address space may become another's.
+        self.watched = None;
         if !self.is_child() {
             // SAFETY: nothing uses it after this.
             unsafe { ManuallyDrop::drop(&mut self.space) };

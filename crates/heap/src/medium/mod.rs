@@ -140,6 +140,22 @@ pub unsafe trait Medium: Send + Sync {
     /// Returns the kind of the medium.
     fn kind(&self) -> Kind;
 
+    /// Checks that no page of the bytes was missing when it was loaded or stored to.
+    ///
+    /// # Errors
+    ///
+    /// One was: the file was cut, or its device cannot read it. What was loaded since is not to be trusted.
+    #[inline]
+    fn expect_there(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns the identity of the file in which the bytes lie, by which it is told from its copies; `None`
+    /// if there is none.
+    fn identity(&self) -> Option<[u64; 2]> {
+        None
+    }
+
     /// Returns whether this process is a child of the one that opened the pool, where the pool's bytes
     /// are not mapped.
     #[inline]
@@ -279,5 +295,7 @@ unsafe impl<M: Medium + ?Sized> Medium for Arc<M> {
         fn counts() -> Counts;
         fn kind() -> Kind;
         fn is_child() -> bool;
+        fn expect_there() -> Result<()>;
+        fn identity() -> Option<[u64; 2]>;
     }
 }

@@ -4,7 +4,7 @@
 pub(crate) mod commit;
 
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::allocator::nvwa::Nvwa;
 use crate::allocator::run::Run;
@@ -27,9 +27,16 @@ pub(crate) struct Core<M> {
     /// The allocator of capacity.
     pub capacity: Nvwa,
     pub lanes: Lanes,
-    /// Whether the pool was closed: nothing changes it any more.
-    pub closed: AtomicBool,
+    /// Whether the pool is open for writing, for reading, or closed: [`WRITING`] and so on.
+    pub state: AtomicU8,
 }
+
+/// The pool is open for writing.
+pub(crate) const WRITING: u8 = 0;
+/// The pool is open for reading alone.
+const READING: u8 = 1;
+/// The pool was closed: nothing changes it any more.
+const CLOSED: u8 = 2;
 
 impl<M: Medium> Core<M> {
     /// Calls `work`, and calls it once more if the pool was full and compaction has made room. The caller
@@ -58,16 +65,40 @@ impl<M: Medium> Core<M> {
     /// The pool was closed already, or a fence failed.
     pub fn close(&self) -> Result<()> {
         let _all = self.lanes.hold_all();
-        ensure(!self.closed.swap(true, Ordering::AcqRel), || {
-            Error::closed()
-        })?;
+        let before = self.state.swap(CLOSED, Ordering::AcqRel);
+        ensure(before != CLOSED, Error::closed)?;
         self.lanes.settle_held(&self.space)?;
-        self.space.pool.medium.end()
+        self.space.pool.medium.end()?;
+        self.space.pool.mark_opened(false)
     }
 
     #[inline]
     pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.state.load(Ordering::Acquire) == CLOSED
+    }
+
+    /// Refuses all changes from now on. Called before any other thread knows the pool.
+    pub fn read_only(&self) {
+        self.state.store(READING, Ordering::Release);
+    }
+
+    /// Returns whether the pool is open for reading alone.
+    pub fn is_read_only(&self) -> bool {
+        self.state.load(Ordering::Acquire) == READING
+    }
+
+    /// Checks that the pool is open for writing.
+    ///
+    /// # Errors
+    ///
+    /// It was closed, or is open for reading alone.
+    #[inline]
+    pub fn expect_writable(&self) -> Result<()> {
+        match self.state.load(Ordering::Acquire) {
+            WRITING => Ok(()),
+            READING => Err(read_only()),
+            _ => Err(Error::closed()),
+        }
     }
 
     /// Same as [`Core::hold`], for changing the pool. That is refused after a failed fence: the kernel
@@ -80,7 +111,7 @@ impl<M: Medium> Core<M> {
     #[inline]
     pub fn hold_open(&self) -> Result<Held<'_>> {
         let held = self.hold();
-        ensure(!self.is_closed(), Error::closed)?;
+        self.expect_writable()?;
         self.space.pool.medium.outcome()?;
         Ok(held)
     }
@@ -231,6 +262,11 @@ impl<M: Medium> Core<M> {
         let found = found.filter(|object| object.record != 0);
         found.ok_or_else(|| Error::damaged(format!("no object begins at {offset} of the pool")))
     }
+}
+
+#[cold]
+fn read_only() -> Error {
+    Error::usage("the pool is open for reading alone; open it for writing to change it")
 }
 
 /// An operation of a lane under way. Dropped before its commit, it has changed nothing.

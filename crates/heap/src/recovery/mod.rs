@@ -4,7 +4,7 @@
 mod lanes;
 mod undo;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU8;
 
 use crate::allocator::index::Holds;
 #[cfg(feature = "experiments")]
@@ -18,7 +18,7 @@ use crate::layout::record::RECORD_BYTES;
 use crate::layout::{AllocatorKind, Geometry};
 use crate::lock::lock;
 use crate::medium::Medium;
-use crate::operation::Core;
+use crate::operation::{Core, WRITING};
 use crate::pool::Pool;
 use crate::survey::{self, First};
 
@@ -44,7 +44,7 @@ pub(crate) fn recover<M: Medium>(pool: Pool<M>) -> Result<(Core<M>, Vec<u64>)> {
         space,
         allocator,
         lanes: Lanes::new(recovered.settled),
-        closed: AtomicBool::new(false),
+        state: AtomicU8::new(WRITING),
     };
     Ok((core, chunks.roots))
 }

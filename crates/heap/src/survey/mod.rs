@@ -35,6 +35,17 @@ pub(crate) fn open<M: Medium>(medium: M) -> Result<Pool<M>> {
     Ok(pool.expect("a survey that stops at the first finding returns a pool or an error"))
 }
 
+/// Same as [`open`], and refuses the copy of a file that was open.
+///
+/// # Errors
+///
+/// Same as [`open`]; it is such a copy.
+pub(crate) fn open_original<M: Medium>(medium: M) -> Result<Pool<M>> {
+    let pool = open(medium)?;
+    pool.expect_original()?;
+    Ok(pool)
+}
+
 /// Returns the space of a pool, with nothing surveyed yet.
 pub(crate) fn space<M: Medium>(pool: Pool<M>) -> Space<M> {
     let max = pool.geometry.chunk_of(pool.medium.max_len());

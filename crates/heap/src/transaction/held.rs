@@ -92,6 +92,14 @@ impl<M: Medium> Guards<M> {
         self.inside(&self.parts[place]).added + self.parts[place].added
     }
 
+    /// Changes the states of all guards that are held.
+    pub fn change_all(&self, mut change: impl FnMut(&mut Inside)) {
+        for part in &self.parts {
+            // SAFETY: a part is a guard that is held, and guards are held by one thread.
+            unsafe { part.of.guard(part.number).change_held(&mut change) };
+        }
+    }
+
     /// Returns the last operations under the guards, the latest of each lane.
     pub fn last(&self) -> Vec<Stamp> {
         let last = self.parts.iter().map(|part| self.inside(part).last);

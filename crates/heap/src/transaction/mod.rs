@@ -16,9 +16,10 @@ use std::rc::Rc;
 use bytemuck::Pod;
 
 use crate::error::{Error, Result, ensure};
-use crate::guard::{Age, Guard};
+use crate::guard::{Age, Guard, Inside};
 use crate::heap::Heap;
 use crate::lane::changes::{Changes, Check, New, Object};
+use crate::lane::own::Stamp;
 use crate::lane::window::Range;
 use crate::layout::record::MAX_BYTES;
 use crate::medium::{Medium, WORD_BYTES};
@@ -296,6 +297,16 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.shared.guards.borrow().added(guard)
     }
 
+    /// Returns the last operations under the guards that it holds.
+    pub(crate) fn last_operations(&self) -> Vec<Stamp> {
+        self.shared.guards.borrow().last()
+    }
+
+    /// Changes the states of all guards that it holds, after operations of their own under them.
+    pub(crate) fn change_guards(&self, change: impl FnMut(&mut Inside)) {
+        self.shared.guards.borrow().change_all(change);
+    }
+
     /// Returns the number of its changes.
     pub(crate) fn changes(&self) -> u64 {
         self.shared.changes.get()
@@ -322,6 +333,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
     fn carry_out(&self) -> Result<()> {
         self.heap.expect_open()?;
         let core = self.heap.core();
+        core.space.pool.medium.expect_there()?;
         let mut state = self.state()?;
         let last = self.shared.guards.borrow().last();
         let mut changes = state.changes();

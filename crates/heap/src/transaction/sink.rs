@@ -20,6 +20,11 @@ impl<M: Medium> Source for &Transaction<'_, M> {
         self.state().map(|_| true)
     }
 
+    #[inline]
+    fn is_changed_at(&self, offset: u64, len: u64) -> Result<bool> {
+        self.state().map(|state| state.writes.may_touch(offset, len))
+    }
+
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {
         self.shared.state.borrow().writes.overlay(offset, loaded);
     }

@@ -5,13 +5,53 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use crate::lane::changes::Changes;
+use crate::medium::lines::lines;
 
 /// Bytes of a word.
 const WORD: u64 = 8;
 
+/// Lines that were written, each by a bit that others share: most loads of a transaction are of others, and
+/// need not look for writes.
+struct Lines([u64; LINES / 64]);
+
+/// Bits of [`Lines`].
+const LINES: usize = 4096;
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self([0; LINES / 64])
+    }
+}
+
+impl Lines {
+    /// Returns the word and the bit of a line.
+    #[inline]
+    fn place(line: u64) -> (usize, u64) {
+        let bit = (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LINES.ilog2())) as usize;
+        (bit / 64, 1 << (bit % 64))
+    }
+
+    fn add(&mut self, offset: u64, len: u64) {
+        for line in lines(offset, len) {
+            let (word, bit) = Self::place(line);
+            self.0[word] |= bit;
+        }
+    }
+
+    /// Returns whether any of these bytes may have been added.
+    #[inline]
+    fn may_hold(&self, offset: u64, len: u64) -> bool {
+        lines(offset, len).any(|line| {
+            let (word, bit) = Self::place(line);
+            self.0[word] & bit != 0
+        })
+    }
+}
+
 /// Words by offset, each a multiple of 8.
 #[derive(Default)]
 pub(super) struct WriteSet {
+    lines: Lines,
     /// Single words: the word log.
     words: BTreeMap<u64, u64>,
     /// Runs of words by the offset of the first; no two overlap: the object log.
@@ -21,6 +61,7 @@ pub(super) struct WriteSet {
 impl WriteSet {
     /// Writes one word.
     pub fn set(&mut self, offset: u64, value: u64) {
+        self.lines.add(offset, WORD);
         match self.object_with(offset) {
             Some(word) => *word = value,
             None => drop(self.words.insert(offset, value)),
@@ -40,6 +81,7 @@ impl WriteSet {
             return;
         }
         let end = offset + new.len() as u64 * WORD;
+        self.lines.add(offset, end - offset);
         let single: Vec<u64> = self.words.range(offset..end).map(|(&at, _)| at).collect();
         for at in single {
             self.words.remove(&at);
@@ -64,6 +106,14 @@ impl WriteSet {
             rest.extend(run.into_iter().skip(((end - first) / WORD) as usize));
         }
         rest
+    }
+
+    /// Returns whether any of these bytes may have been written.
+    #[inline]
+    pub fn may_touch(&self, offset: u64, len: u64) -> bool {
+        // What a damaged pool says may be anything, and is checked later.
+        let is_short = len <= LINES as u64 && offset.checked_add(len).is_some();
+        !is_short || self.lines.may_hold(offset, len)
     }
 
     /// Overlays the writes on words that were loaded from `offset` on.
@@ -122,6 +172,8 @@ mod tests {
                 }
             }
             for (at, len) in reads {
+                let touched = twin.range(at * 8..(at + len as u64) * 8).next().is_some();
+                prop_assert!(!touched || set.may_touch(at * 8, len as u64 * 8));
                 let mut loaded = vec![0; len];
                 set.overlay(at * 8, &mut loaded);
                 let slow: Vec<u64> = (at..at + len as u64)

@@ -5,6 +5,7 @@ mod btree_map;
 mod common;
 mod concurrent;
 mod direct;
+mod emptied;
 mod harness;
 mod hash_map;
 mod hash_map_lanes;

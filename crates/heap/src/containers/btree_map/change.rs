@@ -12,7 +12,8 @@ use crate::sink::{Contents, Sink};
 
 use super::super::apart::Stored;
 use super::super::data::{Key, Value};
-use super::layout::{HEAD_BYTES, Head, MAX_INLINE, MAX_KEY, Root, SLOTS, Slot, root_at};
+use super::super::emptied::{Emptying, Progress, STEP};
+use super::layout::{HEAD_BYTES, Head, MAX_INLINE, MAX_KEY, Root, SLOTS, Slot, damaged, root_at};
 use super::node::{Entry, Path, Side};
 use super::tree::Tree;
 
@@ -250,6 +251,45 @@ impl Tree {
         let Ok(entry) = self.find::<K>(sink, leaf, key)? else {
             return Ok(None);
         };
+        self.take::<V, S>(sink, path, entry).map(Some)
+    }
+
+    /// Removes the entry with the smallest key or the largest, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// The tree is damaged, or a fence failed.
+    pub fn pop<K: Key + ?Sized, V: Value + ?Sized, S: Sink>(
+        &self,
+        sink: &mut S,
+        side: Side,
+    ) -> Result<Option<(K::Owned, V::Owned)>> {
+        let Some(path) = self.descend::<K>(sink, side)? else {
+            return Ok(None);
+        };
+        let entry = match side {
+            Side::Last => path.node.order.len() - 1,
+            _ => 0,
+        };
+        let key = self.key_of(sink, &path.node, entry)?;
+        let key = K::read(key.len(), |into| {
+            let same = into.len() == key.len();
+            ensure(same, || damaged(path.node.at))?;
+            into.copy_from_slice(&key);
+            Ok(())
+        })?;
+        let value = self.take::<V, S>(sink, path, entry)?;
+        Ok(Some((key, value)))
+    }
+
+    /// Removes the entry of a leaf, and returns its value.
+    fn take<V: Value + ?Sized, S: Sink>(
+        &self,
+        sink: &mut S,
+        path: Path,
+        entry: usize,
+    ) -> Result<V::Owned> {
+        let leaf = &path.node;
         let stored = self.stored(sink, leaf, leaf.entry(entry))?;
         let old = stored.read::<V>(sink)?;
         stored.free(sink)?;
@@ -257,7 +297,7 @@ impl Tree {
             1 => self.remove_node(sink, path)?,
             _ => sink.set(leaf.at, leaf.order.without(entry).0)?,
         }
-        Ok(Some(old))
+        Ok(old)
     }
 
     /// Removes the node at the end of a path, and the nodes above it that have no other child.
@@ -297,6 +337,36 @@ impl Tree {
 
     fn set_root<S: Sink>(&self, sink: &mut S, root: Root) -> Result<()> {
         sink.set(root_at(self.table), root.encode())
+    }
+}
+
+impl Emptying for Tree {
+    /// Removes leaves from the last one on.
+    fn empty_some<S: Sink>(&self, sink: &mut S, _: &mut Progress) -> Result<bool> {
+        let mut freed = 0;
+        while freed < STEP {
+            let Some(path) = self.descend::<[u8]>(sink, Side::Last)? else {
+                return Ok(false);
+            };
+            let leaf = &path.node;
+            ensure(leaf.is_sound(), || damaged(leaf.at))?;
+            for entry in 0..leaf.order.len() {
+                let stored = self.stored(sink, leaf, leaf.entry(entry))?;
+                freed += stored.objects(sink)?.len();
+                stored.free(sink)?;
+            }
+            freed += 1;
+            self.remove_node(sink, path)?;
+        }
+        Ok(true)
+    }
+
+    fn shrink<S: Sink>(&self, _: &mut S) -> Result<()> {
+        Ok(())
+    }
+
+    fn free_table<S: Sink>(&self, sink: &mut S) -> Result<()> {
+        sink.free(self.table)
     }
 }
 

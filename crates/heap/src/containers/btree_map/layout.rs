@@ -1,7 +1,8 @@
 //! The layout of a tree: its table, and its nodes.
 //!
-//! The table is an object of 64 bytes: magic; bytes of a key and of a value, all ones if they have any
-//! length; and the root: its offset, and above it the levels of inner nodes; 0 if the tree is empty.
+//! The table is 64 bytes: magic; bytes of a key and of a value, all ones if they have any length; the root:
+//! its offset, and above it the levels of inner nodes; 0 if the tree is empty; and 1 if the description of
+//! the types follows the table (`types`), in the same object.
 //!
 //! A node is an object: its *order*, its level and bytes, a word for each of 14 slots, and the entries.
 //! An entry is a key and a value, each filled to whole words; its slot says where in the node it lies,
@@ -19,12 +20,20 @@ use crate::error::{Error, Result, ensure};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::medium::WORD_BYTES;
 
+use super::super::types::Described;
+
 /// "TERRTRE3", the magic number of format version 3.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRTRE3");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 8;
 /// Index of the word of the root.
 const ROOT_WORD: u64 = 2;
+/// Where a tree has the description of its types.
+pub(in super::super) const DESCRIBED: Described = Described {
+    what: "ordered map",
+    table_words: TABLE_WORDS,
+    marker: (3, 1),
+};
 
 /// Slots of a node.
 pub(super) const SLOTS: usize = 14;

@@ -20,22 +20,35 @@ use std::ops::{Bound, RangeBounds};
 use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
 use crate::heap::Heap;
+use crate::layout::Geometry;
 use crate::medium::{Mapped, Medium};
 use crate::ptr::Place;
 use crate::sink::{Sink, Source};
 
 use super::container::{Handle, container};
 use super::data::{Bytewise, Key, Value, said_bytes};
+use super::emptied::Emptying;
+use super::inspected::Inspecting;
+use super::types::Types;
 
 pub use cursor::{Cursor, Entry};
 pub use iter::Range;
 pub use opened::Opened;
 
-use layout::TABLE_WORDS;
+pub(super) use layout::DESCRIBED;
+use layout::{MAGIC, TABLE_WORDS};
+use node::Side;
 use tree::Tree;
 
 /// The kind of the root of an ordered map.
-const ROOT_KIND: u16 = 4;
+pub(super) const ROOT_KIND: u16 = 4;
+/// The magic numbers of tables.
+pub(super) const MAGICS: &[u64] = &[MAGIC];
+
+/// Returns the tree with a table, whose types are not known.
+pub(super) fn unknown(table: u64, geometry: &Geometry, guard: Guard) -> impl Emptying + Inspecting {
+    Tree::new(table, geometry, guard)
+}
 
 /// A persistent ordered map from `K` to `V`.
 ///
@@ -72,34 +85,43 @@ pub struct BTreeMap<K: ?Sized, V: ?Sized, M: Medium = Mapped> {
 container!(BTreeMap.tree, [K, V], [K: ?Sized, V: ?Sized], [K: Key + ?Sized, V: Value + ?Sized]);
 
 impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
-    /// Opens the map of this name; makes it if there is none. A map of format version 1 or 2 is converted
-    /// to version 3, for which the pool needs room for both.
+    /// Opens the map of this name; makes it if there is none. A map of format version 1 or 2 is converted,
+    /// for which the pool needs room for both.
     ///
-    /// The pool keeps only the sizes of the types: always open a map with the types with which it was
-    /// made. With other types of the same sizes, or others of any length, keys would be stored where they
-    /// are not found.
+    /// A map of format version 1 to 3 has no record of its types. It records those with which it is opened
+    /// first, if its keys are in the order of `K`.
     ///
     /// # Errors
     ///
-    /// The root of this name is not a map, or one with keys or values of other sizes; the map is damaged;
-    /// this thread is within a transaction; the pool is full, or a fence failed.
+    /// The root of this name is not a map, or one that holds other types; the map is damaged; this thread is
+    /// within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(!matches!(K::BYTES, Some(0)), "keys have bytes") };
         let (key, value) = (said_bytes::<K>()?, said_bytes::<V>()?);
+        let types = Types::of_map::<K, V>()?;
         let tree = Handle::open(heap, name, ROOT_KIND, |root: Place<[u64; TABLE_WORDS]>| {
             let pool = &heap.core().space.pool;
-            let words = Tree::new_table(key, value);
+            let words = DESCRIBED.with_types(&Tree::new_table(key, value), &types);
+            let new = |table, made| Tree::new(table, &pool.geometry, Guard::new(made));
             let (mut table, made) = heap.find_or_make(root, |sink| sink.make_words(&words))?;
             if let Some(bytes) = old::sizes(&pool.words(table)?) {
                 ensure(bytes == words[1], || tree::of_others(name, bytes))?;
-                let new = |table| Tree::new(table, &pool.geometry, Guard::new(None));
                 table = heap.convert(root, table, |sink, table| {
-                    old::convert::<K, V, _>(sink, table, &words, new)
+                    old::convert::<K, V, _>(sink, table, &words, |table| new(table, None))
                 })?;
             }
-            Ok(Tree::new(table, &pool.geometry, Guard::new(made)))
+            let mut tree = new(table, made);
+            if !DESCRIBED.expect(pool, table, name, &types)? {
+                tree.check(pool, name, key, value)?;
+                tree.expect_order::<K>(pool, name)?;
+                tree.table = DESCRIBED.record(heap, root, table, &types)?;
+            }
+            Ok(tree)
         })?;
-        tree.read(0, |pool| tree.check(pool, name, key, value))?;
+        tree.read(0, |pool| {
+            DESCRIBED.expect(pool, tree.table, name, &types)?;
+            tree.check(pool, name, key, value)
+        })?;
         let of = PhantomData;
         Ok(Self { tree, of })
     }
@@ -152,6 +174,42 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
             |sink| self.tree.remove::<K, V, _>(sink, &key),
             |old| -i64::from(old.is_some()),
         )
+    }
+
+    /// Removes the entry with the smallest key, durably, and returns it; as [`BTreeMap::remove`].
+    ///
+    /// # Errors
+    ///
+    /// Same as [`BTreeMap::remove`].
+    pub fn pop_first(&self) -> Result<Option<(K::Owned, V::Owned)>> {
+        self.pop(Side::First)
+    }
+
+    /// Removes the entry with the largest key, durably, and returns it; as [`BTreeMap::remove`].
+    ///
+    /// # Errors
+    ///
+    /// Same as [`BTreeMap::remove`].
+    pub fn pop_last(&self) -> Result<Option<(K::Owned, V::Owned)>> {
+        self.pop(Side::Last)
+    }
+
+    fn pop(&self, side: Side) -> Result<Option<(K::Owned, V::Owned)>> {
+        self.tree.write_counted(
+            |sink| self.tree.pop::<K, V, _>(sink, side),
+            |old| -i64::from(old.is_some()),
+        )
+    }
+
+    /// Removes all entries, durably, and frees all that they own, in steps of some hundred objects with one
+    /// fence each. No other thread sees a part of them gone, and what a crash leaves of them is freed when
+    /// the pool is opened next.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`BTreeMap::remove`].
+    pub fn clear(&self) -> Result<()> {
+        self.tree.clear(|tree, added| tree.set_base(-added))
     }
 
     /// Returns the entry with the smallest key.
@@ -210,8 +268,10 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     pub fn len(&self) -> Result<u64> {
         self.tree.heap.expect_alone()?;
         let reading = self.tree.guard.read()?;
-        self.tree
-            .len(&self.tree.heap.core().space.pool, reading.added)
+        let pool = &self.tree.heap.core().space.pool;
+        let len = self.tree.len(pool, reading.added);
+        pool.medium.expect_there()?;
+        len
     }
 
     /// Returns whether it is empty.

@@ -46,7 +46,7 @@ pub(super) fn sizes(table: &[u64; TABLE_WORDS]) -> Option<u64> {
 pub(super) fn convert<K: Key + ?Sized, V: Value + ?Sized, S: Sink>(
     sink: &mut S,
     table: u64,
-    words: &[u64; TABLE_WORDS],
+    words: &[u64],
     new: impl FnOnce(u64) -> Tree,
 ) -> Result<u64> {
     let old = Old::read(sink, table)?;

@@ -8,8 +8,10 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 
 use super::super::data::{Bytewise, Key, Value};
+use super::super::emptied::empty;
 use super::cursor::Cursor;
 use super::iter::Range;
+use super::node::Side;
 use super::{BTreeMap, bounds_of, bounds_of_prefix};
 
 /// An ordered map within a transaction; see [`Transaction::open`]. The transaction holds all of it until
@@ -64,6 +66,43 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         let old = self.tx.change(|sink| tree.remove::<K, V, _>(sink, &key))?;
         self.tx.count(&tree.guard, -i64::from(old.is_some()));
         Ok(old)
+    }
+
+    /// Removes the entry with the smallest key, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// The map is damaged.
+    pub fn pop_first(&self) -> Result<Option<(K::Owned, V::Owned)>> {
+        self.pop(Side::First)
+    }
+
+    /// Removes the entry with the largest key, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// The map is damaged.
+    pub fn pop_last(&self) -> Result<Option<(K::Owned, V::Owned)>> {
+        self.pop(Side::Last)
+    }
+
+    fn pop(&self, side: Side) -> Result<Option<(K::Owned, V::Owned)>> {
+        let tree = &self.of.tree;
+        let old = self.tx.change(|sink| tree.pop::<K, V, _>(sink, side))?;
+        self.tx.count(&tree.guard, -i64::from(old.is_some()));
+        Ok(old)
+    }
+
+    /// Removes all entries, at the commit. The transaction has a place in the log for each object.
+    ///
+    /// # Errors
+    ///
+    /// The map is damaged.
+    pub fn clear(&self) -> Result<()> {
+        let (tree, len) = (&self.of.tree, self.len()?);
+        self.tx.change(|sink| empty(&**tree, sink))?;
+        self.tx.count(&tree.guard, -(len as i64));
+        Ok(())
     }
 
     /// Returns the entry with the smallest key.

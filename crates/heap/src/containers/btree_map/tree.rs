@@ -1,7 +1,6 @@
 //! A tree: the state in DRAM that all its handles share, and reading over any source of words.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::allocator::class::Classes;
 use crate::error::{Error, Result, ensure};
@@ -13,7 +12,11 @@ use crate::transaction::held::Guarded;
 
 use super::super::apart::part_bytes;
 use super::super::data::{Key, Value, other_sizes};
+use super::super::inspected::{Inspecting, Order};
 use super::layout::{HEAD_BYTES, Head, MAGIC, TABLE_WORDS, damaged};
+
+/// Says that entries were not counted yet.
+const UNCOUNTED: i64 = i64::MIN;
 
 /// The state of a tree.
 pub(super) struct Tree {
@@ -23,7 +26,7 @@ pub(super) struct Tree {
     pub classes: Classes,
     pub guard: Guard,
     /// Number of entries when the heap was opened, once they have been counted.
-    base: OnceLock<i64>,
+    base: AtomicI64,
     /// Counts changes, so that a cursor notices that its copy is out of date.
     changes: AtomicU64,
 }
@@ -42,7 +45,7 @@ impl Tree {
             part: part_bytes(geometry),
             classes: Classes::new(geometry.chunk_bytes()),
             guard,
-            base: OnceLock::new(),
+            base: AtomicI64::new(UNCOUNTED),
             changes: AtomicU64::new(0),
         }
     }
@@ -108,7 +111,8 @@ impl Tree {
     ///
     /// The tree is damaged.
     pub fn len(&self, source: &impl Source, added: i64) -> Result<u64> {
-        if let Some(base) = self.base.get() {
+        let base = self.base.load(Ordering::Acquire);
+        if base != UNCOUNTED {
             return Ok((base + added).max(0) as u64);
         }
         let mut found = 0;
@@ -116,8 +120,13 @@ impl Tree {
             found += u64::from(head.level == 0) * head.order.len() as u64;
             Ok(())
         })?;
-        let _ = self.base.set(found as i64 - added);
+        self.set_base(found as i64 - added);
         Ok(found)
+    }
+
+    /// Notes how many entries the tree had when the heap was opened.
+    pub fn set_base(&self, base: i64) {
+        self.base.store(base, Ordering::Release);
     }
 
     /// Returns the offset of each object of the tree once for each time it is reached, for checks.
@@ -138,6 +147,74 @@ impl Tree {
         Ok(objects)
     }
 
+    /// Checks that all keys are in the order of a type.
+    ///
+    /// # Errors
+    ///
+    /// They are not: the tree was made with keys of another type. Or it is damaged.
+    pub fn expect_order<K: Key + ?Sized>(&self, source: &impl Source, name: &str) -> Result<()> {
+        let mut before: Option<Vec<u8>> = None;
+        self.walk(source, |head| {
+            for entry in 0..head.order.len() * usize::from(head.level == 0) {
+                let key = self.key_of(source, head, entry)?;
+                let above = |before: &Vec<u8>| K::compare(before, &key).is_lt();
+                ensure(before.as_ref().is_none_or(above), || {
+                    Error::usage(format!(
+                        "the ordered map {name:?} has keys that are not in the order of {}; it was made \
+                         with keys of another type",
+                        K::identity()
+                    ))
+                })?;
+                before = Some(key);
+            }
+            Ok(())
+        })
+    }
+
+    /// Looks at a node and all below it; returns its smallest and its largest key, and adds its objects.
+    fn inspect_node(
+        &self,
+        source: &impl Source,
+        (at, level): (u64, u8),
+        order: Order,
+        found: &mut Inspection,
+    ) -> Result<(Vec<u8>, Vec<u8>)> {
+        found.objects.push(at);
+        ensure((found.objects.len() as u64) < source.bytes() / 8, || {
+            damaged(at)
+        })?;
+        let head = self.head(source, at, level)?;
+        ensure(head.is_sound(), || damaged(at))?;
+        let mut ends: Option<(Vec<u8>, Vec<u8>)> = None;
+        for entry in 0..head.order.len() {
+            let key = self.key_of(source, &head, entry)?;
+            let (low, high) = if level == 0 {
+                let stored = self.stored(source, &head, head.entry(entry))?;
+                found.objects.extend(stored.objects(source)?);
+                (key.clone(), key)
+            } else {
+                let child = self.child(source, &head, entry)?;
+                let ends = self.inspect_node(source, (child, level - 1), order, found)?;
+                if entry > 0 && order(&key, &ends.0).is_gt() {
+                    found.wrong.push((
+                        at,
+                        "a key is not in the part of the tree that its nodes name",
+                    ));
+                }
+                ends
+            };
+            let Some((_, last)) = &mut ends else {
+                ends = Some((low, high));
+                continue;
+            };
+            if order(last, &low).is_ge() {
+                found.wrong.push((at, "keys are not in their order"));
+            }
+            *last = high;
+        }
+        ends.ok_or_else(|| damaged(at))
+    }
+
     /// Calls `look` with each node.
     fn walk(&self, source: &impl Source, mut look: impl FnMut(&Head) -> Result<()>) -> Result<()> {
         let most = source.bytes() / HEAD_BYTES;
@@ -149,6 +226,35 @@ impl Tree {
             let children = children.map(|child| self.child(source, &head, child));
             children.collect()
         })
+    }
+}
+
+/// What was found in a tree.
+#[derive(Default)]
+struct Inspection {
+    objects: Vec<u64>,
+    wrong: Vec<(u64, &'static str)>,
+}
+
+impl Inspecting for Tree {
+    fn inspect(
+        &self,
+        source: &impl Source,
+        order: Option<Order>,
+        wrong: &mut dyn FnMut(u64, String),
+    ) -> Result<Vec<u64>> {
+        let mut found = Inspection::default();
+        found.objects.push(self.table);
+        let root = self.root(source)?;
+        // Keys of another order are not compared.
+        let order = order.unwrap_or(|_, _| std::cmp::Ordering::Less);
+        if root.node != 0 {
+            self.inspect_node(source, (root.node, root.levels as u8), order, &mut found)?;
+        }
+        for (at, what) in found.wrong {
+            wrong(at, format!("{what}, at the node at {at}"));
+        }
+        Ok(found.objects)
     }
 }
 

@@ -98,6 +98,10 @@ impl<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Iter<'m, K, V, M> {
                 from.prefetch_entries(from.pool(), group + 1);
             }
             chain.clear();
+            if group >= from.groups() {
+                // The map was cleared since this was checked without the guard.
+                return Ok(());
+            }
             from.add_group(from, group, chain)?;
             for slot in chain.slots.iter().rev() {
                 let entry = from.entries.read(from, slot & FIELD_MAX)?;

@@ -1,7 +1,8 @@
 //! The layout of a map: the table, its groups, and how a hash selects its group (linear hashing).
 //!
 //! The table is an object of 1 KiB: magic, sizes of key and value, seed, logarithm of the first groups,
-//! number of groups, logarithms of the groups of the largest segment and of the pointers of a page, and
+//! number of groups, logarithms of the groups of the largest segment and of the pointers of a page, 1 if the
+//! description of the types follows the table (`types`) in the same object, and
 //! from word 8 on a directory of segments. The first segment holds as many groups as the table began
 //! with, each further one as many as all before it, up to the largest. The first 60 words of the
 //! directory point to segments, the others to pages of pointers to segments. (In a table of format
@@ -22,6 +23,7 @@ use crate::layout::{FIELD_BITS, Geometry};
 use crate::medium::LINE_BYTES;
 
 pub(super) use super::super::data::ANY;
+use super::super::types::Described;
 
 /// "TERRHASH", the magic number.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRHASH");
@@ -31,6 +33,12 @@ pub(super) const TABLE_WORDS: usize = 128;
 pub(super) const GROUPS_WORD: u64 = 4;
 /// Index of the first word of the directory.
 const DIRECTORY_WORD: u64 = 8;
+/// Where a map has the description of its types.
+pub(in super::super) const DESCRIBED: Described = Described {
+    what: "hash map",
+    table_words: TABLE_WORDS,
+    marker: (7, 1),
+};
 /// Words of the directory.
 const DIRECTORY: u64 = TABLE_WORDS as u64 - DIRECTORY_WORD;
 /// Words of the directory that point to segments where the others point to pages.

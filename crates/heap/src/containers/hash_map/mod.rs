@@ -15,7 +15,7 @@ mod table;
 
 use std::marker::PhantomData;
 
-use crate::error::Result;
+use crate::error::{Result, ensure};
 use crate::guard::{Guard, Writing};
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
@@ -24,18 +24,34 @@ use crate::ptr::Place;
 
 use super::container::{Handle, container};
 use super::data::{Value, other_sizes, said_bytes};
+use super::emptied::{Emptying, clear};
+use super::inspected::Inspecting;
+use super::types::Types;
 
 pub use iter::Iter;
 pub use opened::Opened;
 
 use entry::New;
-use layout::{FULL, Shape, TABLE_WORDS, groups_for};
+pub(super) use layout::DESCRIBED;
+use layout::{FULL, MAGIC, Shape, TABLE_WORDS, groups_for};
 use table::Table;
 
 /// The kind of the root of a hash map.
-const ROOT_KIND: u16 = 1;
-/// Entries for which a new map has room by default.
-const CAPACITY: u64 = 256 * FULL;
+pub(super) const ROOT_KIND: u16 = 1;
+/// The magic numbers of tables.
+pub(super) const MAGICS: &[u64] = &[MAGIC];
+
+/// Returns the map with a table, whose types are not known.
+///
+/// # Errors
+///
+/// The table is damaged.
+pub(super) fn unknown<M: Medium>(heap: &Heap<M>, table: u64) -> Result<impl Emptying + Inspecting> {
+    Table::open(heap, table, None)
+}
+
+/// Entries for which a new map has room by default: its first segment has 4 KiB.
+const CAPACITY: u64 = 16 * FULL;
 
 /// A persistent hash map from `K` to `V`.
 ///
@@ -68,41 +84,50 @@ container!(HashMap.table, [K, V], [K: ?Sized, V: ?Sized], [K: Value + ?Sized, V:
 impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// Opens the map of this name; makes it if there is none.
     ///
-    /// The pool keeps only the sizes of the types: always open a map with the types with which it was
-    /// made.
+    /// A map of format version 1 to 3 has no record of its types. It records those with which it is opened
+    /// first.
     ///
     /// # Errors
     ///
-    /// The root of this name is not a map, or one with keys or values of other sizes; the map is damaged;
+    /// The root of this name is not a map, or one that holds other types; the map is damaged;
     /// this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         Self::open_with_capacity(heap, name, CAPACITY)
     }
 
     /// Same as [`HashMap::open`]; a new map has room for about `entries` entries before it grows, if the
-    /// pool is large enough, and one lock for each 14 of them, up to 1024.
+    /// pool is large enough. A map has one lock for each 14 entries for which it has room when it is made or
+    /// opened first, up to 1024; by default a new one has 16.
     ///
     /// # Errors
     ///
     /// Same as [`HashMap::open`].
     pub fn open_with_capacity(heap: &Heap<M>, name: &str, entries: u64) -> Result<Self> {
         let (key, value) = (said_bytes::<K>()?, said_bytes::<V>()?);
+        let types = Types::of_map::<K, V>()?;
+        let expect_sizes = |shape: &Shape| {
+            let (found, wanted) = ((shape.key_bytes, shape.value_bytes), (key, value));
+            ensure(found == wanted, || {
+                other_sizes("hash map", name, found.0, found.1)
+            })
+        };
         let open = |root: Place<[u64; TABLE_WORDS]>| {
             let (groups, geometry) = (groups_for(entries), &heap.core().space.pool.geometry);
             let new = Shape::new(key, value, groups, geometry);
-            let (at, made) = heap.find_or_make(root, |sink| Table::create(sink, &new))?;
-            let table = Table::open(heap, at, made)?;
+            let (at, made) = heap.find_or_make(root, |sink| Table::create(sink, &new, &types))?;
+            let mut table = Table::open(heap, at, made)?;
+            if !DESCRIBED.expect(&heap.core().space.pool, at, name, &types)? {
+                expect_sizes(&table.shape)?;
+                table.at = DESCRIBED.record(heap, root, at, &types)?;
+            }
             if made.is_some() {
                 table.enlarge(heap, groups)?;
             }
             Ok(table)
         };
         let table = Handle::open(heap, name, ROOT_KIND, open)?;
-        let shape = &table.shape;
-        if (shape.key_bytes, shape.value_bytes) != (key, value) {
-            let (key, value) = (shape.key_bytes, shape.value_bytes);
-            return Err(other_sizes("hash map", name, key, value));
-        }
+        DESCRIBED.expect(&heap.core().space.pool, table.at, name, &types)?;
+        expect_sizes(&table.shape)?;
         let of = PhantomData;
         Ok(Self { table, of })
     }
@@ -116,7 +141,9 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         let key = key.encode()?;
         let (hash, guard) = self.locate(&key)?;
         let _reading = guard.read()?;
-        self.table.get::<V>(self.pool(), hash, &key)
+        let found = self.table.get::<V>(self.pool(), hash, &key);
+        self.pool().medium.expect_there()?;
+        found
     }
 
     /// Returns whether there is a value for a key.
@@ -128,7 +155,9 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         let key = key.encode()?;
         let (hash, guard) = self.locate(&key)?;
         let _reading = guard.read()?;
-        Ok(self.table.get::<()>(self.pool(), hash, &key)?.is_some())
+        let found = self.table.get::<()>(self.pool(), hash, &key);
+        self.pool().medium.expect_there()?;
+        Ok(found?.is_some())
     }
 
     /// Sets the value of a key, durably; returns the old value. 5 lines and one fence for a new key with
@@ -171,6 +200,31 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         Ok(old)
     }
 
+    /// Removes all entries, durably, and frees all that they own, in steps of some hundred objects with one
+    /// fence each. No other thread sees a part of them gone, and what a crash leaves of them is freed when
+    /// the pool is opened next.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`HashMap::remove`].
+    pub fn clear(&self) -> Result<()> {
+        let table = &self.table;
+        table.heap.expect_alone()?;
+        table.heap.transaction(|tx| {
+            tx.open(self)?.hold_all()?;
+            // Threads that grow the map do not wait for guards.
+            let mut growth = table.growth.write()?;
+            let last = tx.last_operations().into_iter().chain(growth.last);
+            let (done, last) = clear(&table.heap, &**table, table.root, last.collect());
+            growth.last = last.or(growth.last);
+            tx.change_guards(|inside| inside.last = last.or(inside.last));
+            done?;
+            tx.change_guards(|inside| inside.added = 0);
+            table.set_empty();
+            Ok(())
+        })
+    }
+
     /// Returns the number of entries, which are counted the first time.
     ///
     /// # Errors
@@ -181,7 +235,9 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         match self.table.try_read_all() {
             Some(reading) => {
                 let added = reading.iter().map(|inside| inside.added).sum();
-                self.table.len(self.pool(), added)
+                let len = self.table.len(self.pool(), added);
+                self.pool().medium.expect_there()?;
+                len
             }
             None => self.table.heap.transaction(|tx| tx.open(self)?.len()),
         }

@@ -6,6 +6,7 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 
 use super::super::data::Value;
+use super::super::emptied::empty;
 use super::HashMap;
 use super::entry::New;
 use super::iter::Iter;
@@ -72,6 +73,19 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(old)
     }
 
+    /// Removes all entries, at the commit. The transaction holds the whole map from now on, and has a place
+    /// in the log for each object. The table keeps its size.
+    ///
+    /// # Errors
+    ///
+    /// An older transaction holds a part of the map, or the map is damaged.
+    pub fn clear(&self) -> Result<()> {
+        let (table, len) = (&self.of.table, self.len()?);
+        self.tx.change(|sink| empty(&**table, sink))?;
+        self.tx.count(&table.guards[0], -(len as i64));
+        Ok(())
+    }
+
     /// Returns the number of entries. The transaction holds the whole map from now on.
     ///
     /// # Errors
@@ -119,7 +133,7 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok((hash, &table.guards[number]))
     }
 
-    fn hold_all(&self) -> Result<()> {
+    pub(super) fn hold_all(&self) -> Result<()> {
         let table = &self.of.table;
         (0..table.guards.len()).try_for_each(|number| table.hold(self.tx, number))
     }

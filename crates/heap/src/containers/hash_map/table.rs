@@ -1,26 +1,33 @@
 //! The table of a map: the state in DRAM that all its handles share, and its operations over any source
 //! and sink.
 
+use std::collections::HashSet;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, ensure};
 use crate::guard::{Guard, Reading, Writing};
 use crate::heap::Heap;
 use crate::lane::own::Stamp;
-use crate::layout::FIELD_BITS;
+use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::medium::{LINE_BYTES, Medium};
 use crate::sink::{Contents, Sink, Source};
 use crate::transaction::held::Guarded;
 
 use super::super::data::Value;
-use super::chain::{LINE_WORDS, Search, count, search};
+use super::super::emptied::{Emptying, Progress, STEP};
+use super::super::inspected::{Inspecting, Order};
+use super::super::types::Types;
+use super::chain::{Chain, LINE_WORDS, Search, count, search};
 use super::entry::{Entries, Entry, New};
 use super::layout::{
-    FULL, GROUP_BYTES, LINES, Pointer, SLOTS, Shape, TABLE_WORDS, group_of, line_of, tag_of,
+    DESCRIBED, FULL, GROUP_BYTES, GROUPS_WORD, LINES, Pointer, SLOTS, Shape, TABLE_WORDS, group_of,
+    line_of, tag_of,
 };
 
+/// Says that entries were not counted yet.
+const UNCOUNTED: i64 = i64::MIN;
 /// The most guards of a map.
 const MAX_GUARDS: u64 = 1024;
 /// Groups that are read to estimate how many entries a map has.
@@ -43,9 +50,9 @@ pub(super) struct Table {
     /// The guard of the table itself, held while the map grows.
     pub growth: Guard,
     /// Estimated number of entries under each guard when the map was opened.
-    guess: i64,
+    guess: AtomicI64,
     /// Number of entries when the heap was opened.
-    base: OnceLock<i64>,
+    base: AtomicI64,
 }
 
 /// Offsets of segments, 0 for those that are not there.
@@ -70,19 +77,19 @@ impl Segments {
 }
 
 impl Table {
-    /// Makes a table with its first segment; returns its offset.
+    /// Makes a table with its first segment and the description of its types; returns its offset.
     ///
     /// # Errors
     ///
     /// The pool is full, or a fence failed.
-    pub fn create<S: Sink>(sink: &mut S, shape: &Shape) -> Result<u64> {
+    pub fn create<S: Sink>(sink: &mut S, shape: &Shape, types: &Types) -> Result<u64> {
         let mut words = shape.encode();
         let first = sink.make(&Contents::Zeros(shape.groups_of(0) * GROUP_BYTES))?;
         let Pointer::InTable(byte) = shape.pointer(0) else {
             unreachable!("the first segment is in the table");
         };
         words[(byte / 8) as usize] = first;
-        sink.make_words(&words)
+        sink.make_words(&DESCRIBED.with_types(&words, types))
     }
 
     /// Opens the table at an offset; `made` is the operation that made it, if one since the heap was
@@ -95,7 +102,8 @@ impl Table {
         let pool = &heap.core().space.pool;
         let words = pool.words::<TABLE_WORDS>(at)?;
         let (shape, groups) = Shape::decode(&words)?;
-        let count = (1u64 << shape.first).min(MAX_GUARDS);
+        // Groups split off only behind all that are there, so those of a guard keep it.
+        let count = (1u64 << groups.ilog2()).min(MAX_GUARDS);
         let mut table = Self {
             at,
             shape,
@@ -104,11 +112,11 @@ impl Table {
             groups: AtomicU64::new(groups),
             guards: (0..count).map(|_| Guard::new(made)).collect(),
             growth: Guard::new(made),
-            guess: 0,
-            base: OnceLock::new(),
+            guess: AtomicI64::new(0),
+            base: AtomicI64::new(UNCOUNTED),
         };
         table.find_segments(pool)?;
-        table.guess = table.sample(pool)?;
+        table.guess = AtomicI64::new(table.sample(pool)?);
         Ok(table)
     }
 
@@ -275,13 +283,26 @@ impl Table {
     ///
     /// The map is damaged.
     pub fn len(&self, source: &impl Source, added: i64) -> Result<u64> {
-        if let Some(base) = self.base.get() {
+        let base = self.base.load(Ordering::Acquire);
+        if base != UNCOUNTED {
             return Ok((base + added).max(0) as u64);
         }
         let found = (0..self.groups()).map(|group| self.count_group(source, group));
         let found = found.sum::<Result<u64>>()? as i64;
-        let _ = self.base.set(found - added);
+        self.base.store(found - added, Ordering::Release);
         Ok(found as u64)
+    }
+
+    /// Notes that the map is empty and small. All guards are held, with no elements added since then.
+    pub fn set_empty(&self) {
+        let first = 1 << self.shape.first;
+        let largest = self.shape.position(self.groups() - 1).segment;
+        self.set_groups(first);
+        (1..=largest + 1)
+            .filter(|&segment| segment < self.shape.segments())
+            .for_each(|segment| self.segments.set(segment, 0));
+        self.guess.store(0, Ordering::Relaxed);
+        self.base.store(0, Ordering::Release);
     }
 
     /// Returns the hash of a key's bytes.
@@ -330,7 +351,7 @@ impl Table {
     /// Returns whether the table should grow, judged by one guard.
     #[inline]
     pub fn is_full(&self, added: i64) -> bool {
-        let entries = (self.guess + added).max(0) as u64;
+        let entries = (self.guess.load(Ordering::Relaxed) + added).max(0) as u64;
         entries * self.guards.len() as u64 > self.groups() * FULL
     }
 
@@ -345,6 +366,103 @@ impl Table {
         let count = count.min(self.guards.len() as u64);
         let guards = (first..first + count).map(|group| &self.guards[self.number(group)]);
         guards.map(Guard::try_write).collect()
+    }
+}
+
+impl Inspecting for Table {
+    fn inspect(
+        &self,
+        source: &impl Source,
+        _: Option<Order>,
+        wrong: &mut dyn FnMut(u64, String),
+    ) -> Result<Vec<u64>> {
+        let groups = self.groups();
+        let mut chain = Chain::default();
+        for group in 0..groups {
+            for line in 0..LINES {
+                chain.clear();
+                chain.add(source, self.group(group) + line * LINE_BYTES)?;
+                let mut keys = HashSet::new();
+                for slot in &chain.slots {
+                    let at = slot & FIELD_MAX;
+                    let key = self.entries.read(source, at)?.key::<[u8]>(source)?;
+                    let hash = self.hash(&key);
+                    let here = group_of(hash, groups) == group && line_of(hash) == line;
+                    if source.word(at)? != hash || u64::from(tag_of(hash)) != slot >> FIELD_BITS {
+                        wrong(at, format!("the key of the entry at {at} has another hash"));
+                    } else if !here {
+                        wrong(
+                            at,
+                            format!("the entry at {at} is where it is not looked for"),
+                        );
+                    }
+                    if !keys.insert(key) {
+                        wrong(at, format!("the key of the entry at {at} is there twice"));
+                    }
+                }
+            }
+        }
+        self.objects(source)
+    }
+}
+
+impl Emptying for Table {
+    /// Empties groups from the last one on.
+    fn empty_some<S: Sink>(&self, sink: &mut S, progress: &mut Progress) -> Result<bool> {
+        let (groups, mut freed) = (self.groups(), 0);
+        let mut chain = Chain::default();
+        while freed < STEP {
+            let Some(group) = groups.checked_sub(progress.at + 1) else {
+                return Ok(false);
+            };
+            progress.at += 1;
+            let first = self.group(group);
+            for line in (first..).step_by(LINE_BYTES as usize).take(LINES as usize) {
+                chain.clear();
+                chain.add(sink, line)?;
+                if chain.slots.is_empty() && chain.links.is_empty() {
+                    continue;
+                }
+                for slot in &chain.slots {
+                    let entry = self.entries.read(sink, slot & FIELD_MAX)?;
+                    freed += entry.objects(sink)?.len();
+                    entry.free(sink)?;
+                }
+                freed += chain.links.len();
+                chain.links.iter().try_for_each(|&link| sink.free(link))?;
+                sink.write(line, &[0; LINE_WORDS])?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Frees all segments but the first, and the pages of the directory.
+    fn shrink<S: Sink>(&self, sink: &mut S) -> Result<()> {
+        let mut pages = Vec::new();
+        for segment in 1..self.shape.segments() {
+            let at = self.segment_at(sink, segment)?;
+            if at == 0 {
+                break;
+            }
+            sink.free(at)?;
+            match self.shape.pointer(segment) {
+                Pointer::InTable(byte) => sink.set(self.at + byte, 0)?,
+                Pointer::InPage { page, .. } if pages.last() != Some(&page) => pages.push(page),
+                Pointer::InPage { .. } => {}
+            }
+        }
+        for page in pages {
+            let at = sink.word(self.at + page)?;
+            sink.free(at)?;
+            sink.set(self.at + page, 0)?;
+        }
+        sink.set(self.at + GROUPS_WORD * 8, 1 << self.shape.first)
+    }
+
+    fn free_table<S: Sink>(&self, sink: &mut S) -> Result<()> {
+        let first = self.segment_at(sink, 0)?;
+        sink.free(first)?;
+        sink.free(self.at)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The elements of a queue: the state in DRAM that all its handles share, and its operations over any
 //! source and sink.
 //!
-//! The head is an object of 64 bytes: magic; bytes of an element, or all ones if they have any length;
+//! The head is 64 bytes, behind which the description of the type follows (`types`) in the same object:
+//! magic; bytes of an element, or all ones if they have any length;
 //! the numbers of elements ever popped and ever pushed; the offsets of the front element and of the end of
 //! the back element; the first and the last segment.
 //!
@@ -20,11 +21,22 @@ use crate::transaction::held::Guarded;
 
 use super::super::apart::{APART, Stored, part_bytes};
 use super::super::data::Value;
+use super::super::emptied::{Emptying, Progress, STEP};
+use super::super::inspected::{Inspecting, Order};
+use super::super::types::{Described, Types};
 
-/// "TERRQUE3", the magic number of format version 3.
-const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUE3");
+/// "TERRQUE3", the magic number of format version 3, whose heads have no description of the type.
+pub(super) const UNDESCRIBED: u64 = u64::from_le_bytes(*b"TERRQUE3");
+/// "TERRQUE4", the magic number of format version 4.
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUE4");
 /// Words of a head.
 pub(super) const HEAD_WORDS: usize = 8;
+/// Where a queue has the description of its type.
+pub(in super::super) const DESCRIBED: Described = Described {
+    what: "queue",
+    table_words: HEAD_WORDS,
+    marker: (0, MAGIC),
+};
 /// Marks elements of any length in the head.
 const ANY: u64 = u64::MAX;
 
@@ -93,9 +105,10 @@ impl Place {
 }
 
 impl Log {
-    /// Returns the words of the head of a new queue.
-    pub fn new_head<T: Value + ?Sized>() -> [u64; HEAD_WORDS] {
-        [MAGIC, T::BYTES.unwrap_or(ANY), 0, 0, 0, 0, 0, 0]
+    /// Returns the words of the head of a new queue, with the description of its type.
+    pub fn new_head<T: Value + ?Sized>(types: &Types) -> Vec<u64> {
+        let head = [MAGIC, T::BYTES.unwrap_or(ANY), 0, 0, 0, 0, 0, 0];
+        DESCRIBED.with_types(&head, types)
     }
 
     /// Returns the queue with a head.
@@ -114,7 +127,7 @@ impl Log {
         let elements = head[PUSHED as usize].checked_sub(head[POPPED as usize]);
         // Each element takes a word, so a larger count is damage; this bounds all loops.
         ensure(
-            head[0] == MAGIC
+            [MAGIC, UNDESCRIBED].contains(&head[0])
                 && elements.is_some_and(|elements| elements <= source.bytes() / WORD_BYTES),
             || Error::damaged("a queue's head is damaged"),
         )?;
@@ -225,7 +238,8 @@ impl Log {
         place: Option<Place>,
     ) -> Result<Option<(T::Owned, Place)>> {
         let front = self.front(source)?;
-        let place = place.filter(|place| place.number >= front.number);
+        // At the front itself the place may be of a segment that was freed since.
+        let place = place.filter(|place| place.number > front.number);
         let Some((element, place)) = self.element(source, place.unwrap_or(front))? else {
             return Ok(None);
         };
@@ -283,6 +297,64 @@ impl Log {
 
     fn set<S: Sink>(&self, sink: &mut S, word: u64, value: u64) -> Result<()> {
         sink.set(self.head + word * WORD_BYTES, value)
+    }
+}
+
+impl Inspecting for Log {
+    fn inspect(
+        &self,
+        source: &impl Source,
+        _: Option<Order>,
+        wrong: &mut dyn FnMut(u64, String),
+    ) -> Result<Vec<u64>> {
+        let (popped, pushed) = (self.word(source, POPPED)?, self.word(source, PUSHED)?);
+        let elements = pushed.checked_sub(popped).ok_or_else(damaged)?;
+        ensure(elements <= source.bytes() / WORD_BYTES, damaged)?;
+        let mut place = self.front(source)?;
+        while let Some((element, found)) = self.element(source, place)? {
+            place = found.behind(&element);
+        }
+        let last = self.word(source, LAST)?;
+        if elements > 0 && (place.at != self.word(source, BACK)? || place.segment != last) {
+            let what = format!(
+                "its {elements} elements end at {}, and not at its back",
+                place.at
+            );
+            wrong(place.at, what);
+        }
+        self.objects(source)
+    }
+}
+
+impl Emptying for Log {
+    /// Removes elements from the front on.
+    fn empty_some<S: Sink>(&self, sink: &mut S, _: &mut Progress) -> Result<bool> {
+        for _ in 0..STEP {
+            if self.pop::<(), S>(sink)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Frees the last segment, and the one before it, from which the last element was taken.
+    fn shrink<S: Sink>(&self, sink: &mut S) -> Result<()> {
+        let mut at = self.word(sink, FIRST)?;
+        let mut freed = 0;
+        while at != 0 {
+            ensure(freed <= 2, damaged)?;
+            let next = sink.word(at)?;
+            sink.free(at)?;
+            at = next;
+            freed += 1;
+        }
+        [FRONT, BACK, FIRST, LAST]
+            .into_iter()
+            .try_for_each(|word| self.set(sink, word, 0))
+    }
+
+    fn free_table<S: Sink>(&self, sink: &mut S) -> Result<()> {
+        sink.free(self.head)
     }
 }
 

@@ -11,20 +11,32 @@ use std::marker::PhantomData;
 use crate::error::{Result, ensure};
 use crate::guard::Guard;
 use crate::heap::Heap;
+use crate::layout::Geometry;
 use crate::medium::{Mapped, Medium};
 use crate::ptr::Place;
 use crate::sink::{Sink, Source};
 
 use super::container::{Handle, container};
 use super::data::Value;
+use super::emptied::Emptying;
+use super::inspected::Inspecting;
+use super::types::Types;
 
 pub use iter::Iter;
 pub use opened::Opened;
 
-use log::{HEAD_WORDS, Log};
+pub(super) use log::DESCRIBED;
+use log::{HEAD_WORDS, Log, MAGIC, UNDESCRIBED};
 
 /// The kind of the root of a queue.
-const ROOT_KIND: u16 = 3;
+pub(super) const ROOT_KIND: u16 = 3;
+/// The magic numbers of heads.
+pub(super) const MAGICS: &[u64] = &[MAGIC, UNDESCRIBED];
+
+/// Returns the queue with a head, whose type is not known.
+pub(super) fn unknown(head: u64, geometry: &Geometry, guard: Guard) -> impl Emptying + Inspecting {
+    Log::new(head, geometry, guard)
+}
 
 /// A persistent queue of `T`.
 ///
@@ -55,30 +67,39 @@ container!(Queue.log, [T], [T: ?Sized], [T: Value + ?Sized]);
 
 impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     /// Opens the queue of this name; makes it if there is none. A queue of format version 1 or 2 is
-    /// converted to version 3, for which the pool needs room for both.
+    /// converted, for which the pool needs room for both.
     ///
-    /// The pool keeps only the size of the type: always open a queue with the type with which it was
-    /// made.
+    /// A queue of format version 1 to 3 has no record of its type. It records that with which it is opened
+    /// first.
     ///
     /// # Errors
     ///
-    /// The root of this name is not a queue, or one with elements of another size; the queue is damaged;
+    /// The root of this name is not a queue, or one that holds another type; the queue is damaged;
     /// this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
+        let types = Types::of_elements::<T>()?;
         let log = Handle::open(heap, name, ROOT_KIND, |root: Place<[u64; HEAD_WORDS]>| {
             let pool = &heap.core().space.pool;
+            let new = |head, made| Log::new(head, &pool.geometry, Guard::new(made));
             let (mut head, made) =
-                heap.find_or_make(root, |sink| sink.make_words(&Log::new_head::<T>()))?;
+                heap.find_or_make(root, |sink| sink.make_words(&Log::new_head::<T>(&types)))?;
             if let Some(bytes) = old::size(&pool.words(head)?) {
                 ensure(T::BYTES == Some(bytes), || log::of_others(name))?;
-                let log = |head| Log::new(head, &pool.geometry, Guard::new(None));
                 head = heap.convert(root, head, |sink, head| {
-                    old::convert::<T, _>(sink, head, log)
+                    old::convert::<T, _>(sink, head, &types, |head| new(head, None))
                 })?;
             }
-            Ok(Log::new(head, &pool.geometry, Guard::new(made)))
+            let mut log = new(head, made);
+            if !DESCRIBED.expect(pool, head, name, &types)? {
+                log.check::<T>(pool, name)?;
+                log.head = DESCRIBED.record(heap, root, head, &types)?;
+            }
+            Ok(log)
         })?;
-        log.read(0, |pool| log.check::<T>(pool, name))?;
+        log.read(0, |pool| {
+            DESCRIBED.expect(pool, log.head, name, &types)?;
+            log.check::<T>(pool, name)
+        })?;
         let of = PhantomData;
         Ok(Self { log, of })
     }
@@ -121,6 +142,17 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     /// This thread is within a transaction of the heap; the queue is damaged, or a fence failed.
     pub fn pop(&self) -> Result<Option<T::Owned>> {
         self.log.write(|sink| self.log.pop::<T, _>(sink))
+    }
+
+    /// Removes all elements, durably, and frees all that they own, in steps of some hundred with one fence
+    /// each. No other thread sees a part of them gone, and what a crash leaves of them is freed when the
+    /// pool is opened next.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Queue::pop`].
+    pub fn clear(&self) -> Result<()> {
+        self.log.clear(|_, _| ())
     }
 
     /// Returns the element at the front.

@@ -10,6 +10,7 @@ use crate::medium::LINE_BYTES;
 use crate::sink::Sink;
 
 use super::super::data::Value;
+use super::super::types::Types;
 use super::log::{HEAD_WORDS, Log, damaged};
 
 /// "TERRQUEU", the magic number of format versions 1 and 2.
@@ -28,6 +29,7 @@ pub(super) fn size(head: &[u64; HEAD_WORDS]) -> Option<u64> {
 pub(super) fn convert<T: Value + ?Sized, S: Sink>(
     sink: &mut S,
     old: u64,
+    types: &Types,
     new: impl FnOnce(u64) -> Log,
 ) -> Result<u64> {
     let [_, shape, popped, pushed, first, ..] = sink.words::<HEAD_WORDS>(old)?;
@@ -37,8 +39,7 @@ pub(super) fn convert<T: Value + ?Sized, S: Sink>(
         slots > 0 && popped <= pushed && pushed - popped <= sink.bytes() / stride.max(1),
         damaged,
     )?;
-    let words = Log::new_head::<T>();
-    let head = sink.make_words(&words)?;
+    let head = sink.make_words(&Log::new_head::<T>(types))?;
     let log = new(head);
     let mut segment = first;
     // The last element of the first segment may have been removed, but not yet the segment.

@@ -5,6 +5,7 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 
 use super::super::data::Value;
+use super::super::emptied::empty;
 use super::Queue;
 use super::iter::Iter;
 
@@ -51,6 +52,15 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
     /// The queue is damaged.
     pub fn pop(&self) -> Result<Option<T::Owned>> {
         self.tx.change(|sink| self.of.log.pop::<T, _>(sink))
+    }
+
+    /// Removes all elements, at the commit. The transaction has a place in the log for each object.
+    ///
+    /// # Errors
+    ///
+    /// The queue is damaged.
+    pub fn clear(&self) -> Result<()> {
+        self.tx.change(|sink| empty(&*self.of.log, sink))
     }
 
     /// Returns the element at the front.

@@ -10,6 +10,9 @@ use crate::sink::{Contents, Sink, Source};
 use crate::transaction::held::Guarded;
 
 use super::super::data::Value;
+use super::super::emptied::{Emptying, Progress};
+use super::super::identity::Identity;
+use super::super::inspected::{Inspecting, Order};
 use super::layout::{Shape, TABLE_WORDS, directory_at, len_at};
 
 /// The elements of a vector.
@@ -35,7 +38,7 @@ impl Elements {
     /// # Errors
     ///
     /// The vector is damaged.
-    pub fn get<T: Pod>(&self, source: &impl Source, index: u64) -> Result<Option<T>> {
+    pub fn get<T: Pod + Identity>(&self, source: &impl Source, index: u64) -> Result<Option<T>> {
         if index >= self.len(source)? {
             return Ok(None);
         }
@@ -86,7 +89,7 @@ impl Elements {
     /// # Errors
     ///
     /// The vector is damaged.
-    pub fn pop<T: Pod, S: Sink>(&self, sink: &mut S) -> Result<Option<T>> {
+    pub fn pop<T: Pod + Identity, S: Sink>(&self, sink: &mut S) -> Result<Option<T>> {
         let Some(last) = self.len(sink)?.checked_sub(1) else {
             return Ok(None);
         };
@@ -128,6 +131,52 @@ impl Elements {
         let segment = source.word(directory_at(self.table, position.segment))?;
         ensure(segment != 0, damaged)?;
         Ok(segment.saturating_add(position.within * self.shape.stride()))
+    }
+}
+
+impl Inspecting for Elements {
+    fn inspect(
+        &self,
+        source: &impl Source,
+        _: Option<Order>,
+        wrong: &mut dyn FnMut(u64, String),
+    ) -> Result<Vec<u64>> {
+        let len = self.len(source)?;
+        if let Some(last) = len.checked_sub(1) {
+            for segment in 0..=self.shape.position(last).segment {
+                if source.word(directory_at(self.table, segment))? == 0 {
+                    let what = format!("it has {len} elements, and no segment {segment}");
+                    wrong(self.table, what);
+                }
+            }
+        }
+        self.objects(source)
+    }
+}
+
+impl Emptying for Elements {
+    /// Frees all segments, which are few.
+    fn empty_some<S: Sink>(&self, sink: &mut S, _: &mut Progress) -> Result<bool> {
+        for segment in self.objects(sink)?.into_iter().skip(1) {
+            sink.free(segment)?;
+        }
+        let first = directory_at(self.table, 0);
+        let end = self.table + TABLE_WORDS as u64 * 8;
+        for pointer in (first..end).step_by(8) {
+            if sink.word(pointer)? != 0 {
+                sink.set(pointer, 0)?;
+            }
+        }
+        sink.set(len_at(self.table), 0)?;
+        Ok(false)
+    }
+
+    fn shrink<S: Sink>(&self, _: &mut S) -> Result<()> {
+        Ok(())
+    }
+
+    fn free_table<S: Sink>(&self, sink: &mut S) -> Result<()> {
+        sink.free(self.table)
     }
 }
 

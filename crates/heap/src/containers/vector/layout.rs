@@ -1,19 +1,28 @@
 //! The layout of a vector: its table, and its segments.
 //!
 //! The table is an object of 1 KiB: magic, bytes of an element, logarithms of the elements of the
-//! first and of the largest segment, number of elements, and from word 8 on a directory of segments.
+//! first and of the largest segment, number of elements, 1 if the description of the type follows the table
+//! (`types`) in the same object, and from word 8 on a directory of segments.
 //! Each segment holds twice as many elements as the one before, up to the largest. Elements lie side
 //! by side, each filled to a whole word.
 
 use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
 
+use super::super::types::Described;
+
 /// "TERRVECT", the magic number.
-const MAGIC: u64 = u64::from_le_bytes(*b"TERRVECT");
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRVECT");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 128;
 /// Index of the word of the number of elements.
 const LEN_WORD: u64 = 3;
+/// Where a vector has the description of its type.
+pub(in super::super) const DESCRIBED: Described = Described {
+    what: "vector",
+    table_words: TABLE_WORDS,
+    marker: (4, 1),
+};
 /// Index of the first word of the directory.
 const DIRECTORY_WORD: u64 = 8;
 /// Number of segments for which a directory has room.

@@ -16,18 +16,39 @@ use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
+use crate::pool::Pool;
 use crate::ptr::Place;
 use crate::sink::{Sink, Source};
 
 use super::container::{Handle, container};
+use super::emptied::Emptying;
+use super::identity::Identity;
+use super::inspected::Inspecting;
+use super::types::Types;
 
 pub use opened::Opened;
 
 use elements::Elements;
-use layout::{Shape, TABLE_WORDS};
+pub(super) use layout::DESCRIBED;
+use layout::{MAGIC, Shape, TABLE_WORDS};
 
 /// The kind of the root of a vector.
-const ROOT_KIND: u16 = 2;
+pub(super) const ROOT_KIND: u16 = 2;
+/// The magic numbers of tables.
+pub(super) const MAGICS: &[u64] = &[MAGIC];
+
+/// Returns the vector with a table, whose type is not known.
+///
+/// # Errors
+///
+/// The table is damaged.
+pub(super) fn unknown<M: Medium>(pool: &Pool<M>, table: u64) -> Result<impl Emptying + Inspecting> {
+    Ok(Elements {
+        table,
+        shape: Shape::decode(&pool.words(table)?)?,
+        guard: Guard::new(None),
+    })
+}
 
 /// A persistent vector of `T`, plain data.
 ///
@@ -53,41 +74,40 @@ pub struct Vector<T, M: Medium = Mapped> {
     of: PhantomData<fn() -> T>,
 }
 
-container!(Vector.elements, [T], [T], [T: Pod]);
+container!(Vector.elements, [T], [T], [T: Pod + Identity]);
 
-impl<T: Pod, M: Medium> Vector<T, M> {
+impl<T: Pod + Identity, M: Medium> Vector<T, M> {
     /// Opens the vector of this name; makes it if there is none.
     ///
-    /// The pool keeps only the size of the type: always open a vector with the type with which it was
-    /// made.
+    /// A vector of format version 1 to 3 has no record of its type. It records that with which it is opened
+    /// first.
     ///
     /// # Errors
     ///
-    /// The root of this name is not a vector, or one with elements of another size; the vector is
+    /// The root of this name is not a vector, or one that holds another type; the vector is
     /// damaged; this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(size_of::<T>() > 0, "elements have bytes") };
+        let types = Types::of_elements::<T>()?;
         let open = |root: Place<[u64; TABLE_WORDS]>| {
             let pool = &heap.core().space.pool;
             let new = Shape::new(size_of::<T>(), &pool.geometry).encode();
-            let (table, made) = heap.find_or_make(root, |sink| sink.make_words(&new))?;
+            let new = DESCRIBED.with_types(&new, &types);
+            let (mut table, made) = heap.find_or_make(root, |sink| sink.make_words(&new))?;
+            let shape = Shape::decode(&pool.words(table)?)?;
+            if !DESCRIBED.expect(pool, table, name, &types)? {
+                expect_size::<T>(&shape, name)?;
+                table = DESCRIBED.record(heap, root, table, &types)?;
+            }
             Ok(Elements {
                 table,
-                shape: Shape::decode(&pool.words(table)?)?,
+                shape,
                 guard: Guard::new(made),
             })
         };
         let elements = Handle::open(heap, name, ROOT_KIND, open)?;
-        ensure(
-            elements.shape.element_bytes as usize == size_of::<T>(),
-            || {
-                Error::usage(format!(
-                    "the vector {name:?} has elements of {} bytes, not {}",
-                    elements.shape.element_bytes,
-                    size_of::<T>()
-                ))
-            },
-        )?;
+        DESCRIBED.expect(&heap.core().space.pool, elements.table, name, &types)?;
+        expect_size::<T>(&elements.shape, name)?;
         let of = PhantomData;
         Ok(Self { elements, of })
     }
@@ -162,6 +182,15 @@ impl<T: Pod, M: Medium> Vector<T, M> {
             .write(|sink| self.elements.truncate(sink, len))
     }
 
+    /// Removes all elements, durably, and frees their segments.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Vector::truncate`].
+    pub fn clear(&self) -> Result<()> {
+        self.elements.clear(|_, _| ())
+    }
+
     /// Returns an iterator over the elements in their order. Each is read when its turn comes.
     pub fn iter(&self) -> impl Iterator<Item = Result<T>> {
         (0..).map_while(|index| self.get(index).transpose())
@@ -176,4 +205,13 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     pub fn objects(&self) -> Result<Vec<u64>> {
         self.elements.read(0, |pool| self.elements.objects(pool))
     }
+}
+
+fn expect_size<T: Pod>(shape: &Shape, name: &str) -> Result<()> {
+    let (found, wanted) = (shape.element_bytes as usize, size_of::<T>());
+    ensure(found == wanted, || {
+        Error::usage(format!(
+            "the vector {name:?} has elements of {found} bytes, not {wanted}"
+        ))
+    })
 }

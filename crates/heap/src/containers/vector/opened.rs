@@ -6,6 +6,8 @@ use crate::error::Result;
 use crate::medium::Medium;
 use crate::transaction::Transaction;
 
+use super::super::emptied::empty;
+use super::super::identity::Identity;
 use super::Vector;
 
 /// A vector within a transaction; see [`Transaction::open`]. The transaction holds all of it until it
@@ -15,7 +17,7 @@ pub struct Opened<'t, T, M: Medium> {
     pub(super) tx: &'t Transaction<'t, M>,
 }
 
-impl<T: Pod, M: Medium> Opened<'_, T, M> {
+impl<T: Pod + Identity, M: Medium> Opened<'_, T, M> {
     /// Returns the number of elements.
     ///
     /// # Errors
@@ -80,6 +82,15 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
     pub fn truncate(&self, len: u64) -> Result<()> {
         let elements = &self.of.elements;
         self.tx.change(|sink| elements.truncate(sink, len))
+    }
+
+    /// Removes all elements, and frees their segments.
+    ///
+    /// # Errors
+    ///
+    /// The transaction has ended.
+    pub fn clear(&self) -> Result<()> {
+        self.tx.change(|sink| empty(&*self.of.elements, sink))
     }
 
     /// Returns an iterator over the elements in their order. Each is read when its turn comes.

@@ -6,9 +6,10 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::time::UNIX_EPOCH;
 
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
@@ -61,7 +62,7 @@ impl PoolFile {
     /// Opens an existing file as it is; returns it with the bytes of its whole pages.
     pub fn open(path: &Path, writable: bool) -> Result<(Self, u64)> {
         // Checked first: opening a pipe would wait for a writer.
-        let metadata = fs::metadata(path).map_err(|e| not_opened(path, e))?;
+        let metadata = fs::metadata(path).map_err(|e| not_opened(path, writable, e))?;
         if !metadata.is_file() {
             return Err(Error::usage(format!(
                 "{} is not a regular file; name one that was created as a pool",
@@ -71,7 +72,7 @@ impl PoolFile {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(writable);
         let file = options.custom_flags(libc::O_NONBLOCK).open(path);
-        let file = file.map_err(|e| not_opened(path, e))?;
+        let file = file.map_err(|e| not_opened(path, writable, e))?;
         let pool = Self::of(file, path);
         pool.lock(writable)?;
         let len = pool.whole_pages()?;
@@ -85,6 +86,14 @@ impl PoolFile {
             provisional: None,
             owner: process::id(),
         }
+    }
+
+    /// Returns what tells the file from its copies: its inode, and the time at which it was made, in
+    /// nanoseconds; `None` where the file system does not keep that time.
+    pub fn identity(&self) -> Option<[u64; 2]> {
+        let metadata = self.file.metadata().ok()?;
+        let made = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some([metadata.ino(), made.as_nanos() as u64])
     }
 
     /// Makes the file `len` bytes long and allocates all of them.
@@ -277,29 +286,34 @@ fn not_created(path: &Path, reason: io::Error) -> Error {
     }
 }
 
-fn not_opened(path: &Path, reason: io::Error) -> Error {
+fn not_opened(path: &Path, writable: bool, reason: io::Error) -> Error {
     let path = path.display();
     match reason.kind() {
         ErrorKind::NotFound => Error::usage(format!("{path} is not there; create a pool first")),
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::usage(format!(
-            "{path} may not be written; change its permissions, or take a copy"
-        )),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if writable => {
+            Error::usage(format!(
+                "{path} may not be written; open it for reading alone, change its permissions, or take \
+                 a copy"
+            ))
+        }
+        ErrorKind::PermissionDenied => {
+            Error::usage(format!("{path} may not be read; change its permissions"))
+        }
         _ => Error::system(format!("{path} cannot be opened"), reason),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
-
     use super::*;
 
     /// Tests that run as root find no file that may not be written.
     #[test]
     fn what_may_not_be_written_is_refused_with_a_sentence() {
         for reason in [libc::EACCES, libc::EROFS] {
-            let error = not_opened(Path::new("p"), io::Error::from_raw_os_error(reason));
-            let sentence = "p may not be written; change its permissions, or take a copy";
+            let error = not_opened(Path::new("p"), true, io::Error::from_raw_os_error(reason));
+            let sentence = "p may not be written; open it for reading alone, change its permissions, \
+                            or take a copy";
             assert_eq!(error.to_string(), sentence);
         }
     }

@@ -1,11 +1,13 @@
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::containers::BTreeMap;
 use crate::error::Cause;
+use crate::heap::Heap;
 
 /// Returns a folder on a file system in memory, where flushing lines is what `Mode::Detected` finds.
 fn folder() -> (TempDir, PathBuf) {
@@ -315,4 +317,53 @@ fn threads_share_syncs() {
     let counts = pool.counts();
     assert_eq!((counts.lines, counts.fences), (200, 200));
     assert!((50..=200).contains(&counts.syncs));
+}
+
+/// Its pages behind the new end are missing, wherever it lies and whoever has it open for what.
+#[test]
+fn a_file_that_is_cut_while_it_is_open_is_an_error() {
+    for folder in [
+        tempfile::tempdir().unwrap(),
+        tempfile::tempdir_in("/dev/shm").unwrap(),
+    ] {
+        let path = folder.path().join("pool");
+        let other = Heap::create(folder.path().join("other"), 4 << 20).unwrap();
+        let kept = BTreeMap::<u64, [u8]>::open(&other, "map").unwrap();
+        for read in [false, true] {
+            let heap = Heap::create(&path, 8 << 20).unwrap();
+            let map = BTreeMap::<u64, [u8]>::open(&heap, "map").unwrap();
+            for key in 0..2000 {
+                map.insert(&key, &[7; 500]).unwrap();
+            }
+            let (heap, map) = match read {
+                false => (heap, map),
+                true => {
+                    drop(map);
+                    heap.close().unwrap();
+                    let heap = Heap::open_read(&path).unwrap();
+                    let map = BTreeMap::open(&heap, "map").unwrap();
+                    (heap, map)
+                }
+            };
+            let file = OpenOptions::new().write(true).open(&path).unwrap();
+            file.set_len(64 << 10).unwrap();
+            let sentence = "the file of the pool was cut while it was open";
+            let mut errors = Vec::new();
+            errors.extend((0..2000).filter_map(|key| map.get(&key).err()));
+            errors.extend(map.iter().find_map(Result::err));
+            errors.extend(map.len().err());
+            for error in &errors {
+                assert!(error.to_string().starts_with(sentence), "{error}");
+            }
+            assert!(errors.len() > 1900, "{}", errors.len());
+            map.insert(&1, &[1; 500]).unwrap_err();
+            heap.transaction(|tx| tx.open(&map)?.insert(&2, &[2; 500]))
+                .unwrap_err();
+            drop(map);
+            assert_eq!(heap.close().is_err(), !read);
+            kept.insert(&1, &[1; 500]).unwrap();
+            assert_eq!(kept.get(&1), Ok(Some(vec![1; 500])));
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
 }
