@@ -43,7 +43,9 @@ Examples:
     ///
     /// Checks everything that the format protects: header, regions, chunk words, lanes and their intents,
     /// records of objects, transaction logs, roots and the objects they point to, and that unused space is
-    /// empty. Each finding is a sentence with its offset. The state that a crash leaves is no finding:
+    /// empty. Looks into containers: the order of keys, the hashes and places of entries, counts, and that
+    /// each object is in use and belongs to one container. Each finding is a sentence with its offset; the
+    /// first 100 are printed, with the number of the rest. The state that a crash leaves is no finding:
     /// opening a pool recovers from it. Contents of objects have no checksum.
     ///
     /// The exit code is 0 if the pool is sound, and 1 if it is not.

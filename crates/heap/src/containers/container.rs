@@ -257,7 +257,8 @@ impl<S, M: Medium> Source for Reader<'_, S, M> {
 
     #[inline]
     fn is_changed_at(&self, offset: u64, len: u64) -> Result<bool> {
-        self.tx.map_or(Ok(false), |tx| tx.is_changed_at(offset, len))
+        self.tx
+            .map_or(Ok(false), |tx| tx.is_changed_at(offset, len))
     }
 
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {

@@ -134,6 +134,7 @@ impl<M: Medium> Journaled<M> {
             return Ok(());
         }
         self.medium.sync()?;
+        self.medium.expect_there()?;
         set_number(&self.medium, header::JOURNAL_AT, 0)
     }
 }
@@ -237,6 +238,8 @@ unsafe impl<M: Medium> Medium for Journaled<M> {
             None => self.medium.fence(),
             Some(writer) => writer.fence(&self.medium),
         };
+        // A page that was missing before the fence, or while the journal was written.
+        let fenced = fenced.and_then(|()| self.medium.expect_there());
         fenced.inspect_err(|error| self.remember(error))
     }
 

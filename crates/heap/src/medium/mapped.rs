@@ -413,7 +413,6 @@ unsafe impl Medium for Mapped {
 
     #[inline]
     fn fence(&self) -> Result<()> {
-        self.expect_there()?;
         if self.kind == Kind::Volatile {
             return Ok(());
         }

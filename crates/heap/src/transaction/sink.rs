@@ -22,7 +22,8 @@ impl<M: Medium> Source for &Transaction<'_, M> {
 
     #[inline]
     fn is_changed_at(&self, offset: u64, len: u64) -> Result<bool> {
-        self.state().map(|state| state.writes.may_touch(offset, len))
+        self.state()
+            .map(|state| state.writes.may_touch(offset, len))
     }
 
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use terrace_heap::Result;
 use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
-use terrace_heap::medium::simulated::Granule;
 
 use crate::common::Memory;
-use crate::harness::{Effort, SimulatedHeap, Subject, run};
+use crate::harness::{Effort, SimulatedHeap, Subject, run_in_smallest};
 
 /// One container of each kind, if it is there.
 struct Containers {
@@ -49,12 +48,11 @@ impl Kind {
     }
 }
 
-/// Some lie apart, and some of these in several parts.
+/// Some lie apart.
 fn value(number: u64) -> Vec<u8> {
-    let len = match number % 100 {
-        99 => 70_000,
-        0..40 => 1100 + number,
-        _ => number % 60,
+    let len = match number % 10 {
+        3 => 1100 + number,
+        _ => number % 20,
     };
     vec![number as u8; len as usize]
 }
@@ -246,47 +244,33 @@ impl Subject for Containers {
     }
 }
 
-/// Everything is made before the first operation that is looked at: a container and its contents are two
-/// operations.
-fn effort(pool: u64) -> Effort {
-    Effort {
-        pool,
-        images: 6,
-        again: 1,
-        ..Effort::default()
-    }
-}
-
 #[test]
 fn crashes_while_small_containers_are_emptied_and_removed() {
     for kind in Kind::ALL {
         let ops = [
-            (0, Clear(kind)),
+            (0, Fill(kind, 1, 0)),
             (0, Fill(kind, 0, 6)),
             (0, ClearWithin(kind)),
-            (1, Fill(kind, 50, 12)),
+            (1, Fill(kind, 50, 9)),
             (2, Clear(kind)),
             (1, Clear(kind)),
-            (0, Fill(kind, 95, 6)),
-            (1, Clear(kind)),
-            (1, Fill(kind, 3, 9)),
+            (1, Fill(kind, 3, 7)),
             (2, Remove(kind, true)),
         ];
-        let made = [(0, Fill(kind, 1, 0))];
-        for granule in [Granule::Line, Granule::Sector] {
-            let effort = Effort {
-                granule,
-                ..effort(512 << 10)
-            };
-            run::<Containers>(&[&made[..], &ops[..]].concat(), effort);
-        }
+        let effort = Effort {
+            pool: 96 << 10,
+            images: 6,
+            again: 1,
+            ..Effort::default()
+        };
+        run_in_smallest::<Containers>(&ops, effort);
     }
 }
 
-/// Of so many objects that they are freed in several steps.
+/// Of so many objects that they are freed in several steps, each of which may be the last.
 #[test]
 fn crashes_while_large_containers_are_emptied_and_removed() {
-    for (kind, count) in [(Tree, 700), (Map, 700), (Kind::Queue, 300)] {
+    for (kind, count) in [(Map, 280), (Tree, 1000), (Kind::Queue, 300)] {
         let ops = [
             (0, Fill(kind, 0, 0)),
             (0, Fill(kind, 0, count)),
@@ -294,13 +278,13 @@ fn crashes_while_large_containers_are_emptied_and_removed() {
             (0, Fill(kind, 0, count)),
             (2, Remove(kind, false)),
         ];
-        run::<Containers>(
-            &ops,
-            Effort {
-                images: 3,
-                ..effort(4 << 20)
-            },
-        );
+        let effort = Effort {
+            pool: 1 << 20,
+            images: 2,
+            sparse: true,
+            ..Effort::default()
+        };
+        run_in_smallest::<Containers>(&ops, effort);
     }
 }
 
@@ -308,5 +292,10 @@ fn crashes_while_large_containers_are_emptied_and_removed() {
 fn crashes_while_entries_at_the_ends_are_taken() {
     let mut ops = vec![(0, Fill(Tree, 0, 0)), (0, Fill(Tree, 20, 30))];
     ops.extend((0..16).flat_map(|i| [(i % 3, PopFirst), (i % 2, PopLast)]));
-    run::<Containers>(&ops, effort(256 << 10));
+    let effort = Effort {
+        pool: 96 << 10,
+        images: 4,
+        ..Effort::default()
+    };
+    run_in_smallest::<Containers>(&ops, effort);
 }

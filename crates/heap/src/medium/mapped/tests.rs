@@ -1,4 +1,5 @@
 use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -366,4 +367,88 @@ fn a_file_that_is_cut_while_it_is_open_is_an_error() {
             std::fs::remove_file(&path).unwrap();
         }
     }
+}
+
+/// By the file that its header names; where the file system does not tell when a file was made, there is
+/// nothing to be told by.
+#[test]
+fn a_file_that_was_copied_while_it_was_open_is_told_from_the_original() {
+    let (folder, path) = folder();
+    let copied = |name: &str| {
+        let copy = folder.path().join(name);
+        fs::copy(&path, &copy).unwrap();
+        copy
+    };
+    let heap = Heap::create(&path, 4 << 20).unwrap();
+    if heap.medium().identity().is_none() {
+        return;
+    }
+    let map = BTreeMap::<u64, u64>::open(&heap, "map").unwrap();
+    map.insert(&1, &2).unwrap();
+    let torn = copied("torn");
+    heap.copy(folder.path().join("whole")).unwrap();
+    drop(map);
+    heap.close().unwrap();
+    for refused in [Heap::open(&torn).err(), Heap::open_read(&torn).err()] {
+        let sentence = refused.unwrap().to_string();
+        assert!(
+            sentence.starts_with("this file was copied from a pool that was open"),
+            "{sentence}"
+        );
+    }
+    let opened = [
+        Heap::open(copied("closed")),
+        Heap::open(folder.path().join("whole")),
+        Heap::open_copied(&torn),
+    ];
+    for heap in opened {
+        let map = BTreeMap::<u64, u64>::open(&heap.unwrap(), "map").unwrap();
+        assert_eq!(map.get(&1), Ok(Some(2)));
+    }
+    // What a crash leaves is in the same file.
+    let left = fs::read(&torn).unwrap();
+    fs::write(&path, left).unwrap();
+    Heap::open(&path).unwrap().close().unwrap();
+}
+
+/// A reader leaves the file alone and others to read it, keeps writers off, and changes nothing.
+#[test]
+fn a_pool_is_read_alone() {
+    let (_folder, path) = folder();
+    let heap = Heap::create(&path, 4 << 20).unwrap();
+    let map = BTreeMap::<u64, u64>::open(&heap, "map").unwrap();
+    map.insert(&1, &2).unwrap();
+    assert!(Heap::open_read(&path).is_err());
+    drop(map);
+    heap.close().unwrap();
+    let before = fs::read(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    let readers = [
+        Heap::open_read(&path).unwrap(),
+        Heap::open_read(&path).unwrap(),
+    ];
+    for heap in &readers {
+        let map = BTreeMap::<u64, u64>::open(heap, "map").unwrap();
+        assert_eq!((map.get(&1), map.len()), (Ok(Some(2)), Ok(1)));
+        let sentence = "the pool is open for reading alone; open it for writing to change it";
+        let refused = [
+            map.insert(&1, &3).err(),
+            map.clear().err(),
+            map.pop_first().err(),
+            heap.transaction(|tx| tx.open(&map)?.insert(&1, &3)).err(),
+            heap.root::<u64>("new", 1).err(),
+            heap.remove_root("map").err(),
+            heap.remove("map").err(),
+            heap.compact().err(),
+            heap.grow(8 << 20).err(),
+            BTreeMap::<u64, u64>::open(heap, "another").err(),
+        ];
+        for (i, error) in refused.into_iter().enumerate() {
+            assert_eq!(error.unwrap().to_string(), sentence, "{i}");
+        }
+        assert_eq!((map.get(&1), heap.roots().unwrap().len()), (Ok(Some(2)), 1));
+    }
+    assert!(Heap::open(&path).is_err());
+    drop(readers);
+    assert!(fs::read(&path).unwrap() == before);
 }
