@@ -135,6 +135,7 @@ impl<M: Medium> Heap<M> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use super::*;
@@ -144,6 +145,15 @@ mod tests {
     use crate::options::Options;
 
     type Memory = Arc<Simulated>;
+
+    /// Ends the threads of a test, whether or not it has failed.
+    struct Stops<'s>(&'s AtomicBool);
+
+    impl Drop for Stops<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 
     const ACCOUNTS: u64 = 40;
 
@@ -167,10 +177,10 @@ mod tests {
             for thread in 0..2 {
                 moves.insert(&thread, &0).unwrap();
             }
-            let stop = std::sync::atomic::AtomicBool::new(false);
+            let stop = AtomicBool::new(false);
             let work = |thread: u64| {
                 for i in 0.. {
-                    if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    if stop.load(Ordering::Relaxed) {
                         return;
                     }
                     let (from, to) = (i * 7 % ACCOUNTS, (i * 11 + thread) % ACCOUNTS);
@@ -195,6 +205,7 @@ mod tests {
             };
             thread::scope(|scope| {
                 (0..2).for_each(|thread| drop(scope.spawn(move || work(thread))));
+                let _stops = Stops(&stop);
                 for _ in 0..30 {
                     let before = [0, 1].map(|thread| moves.get(&thread).unwrap());
                     let copy = Simulated::new(4 << 20, Granule::Line);
@@ -219,7 +230,6 @@ mod tests {
                         assert!(before[thread] <= found && found <= after[thread]);
                     }
                 }
-                stop.store(true, std::sync::atomic::Ordering::Relaxed);
             });
         }
     }

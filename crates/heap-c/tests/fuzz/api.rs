@@ -1,6 +1,7 @@
 //! The functions of the API, each with arguments of any kind.
 
 use crate::calls::{Program, heap_bytes, hint, len, number, size, status, string, work};
+use crate::container::nvm_remove;
 use crate::cursors::*;
 use crate::error::nvm_error_status;
 use crate::handle::*;

@@ -30,6 +30,8 @@ use Kind::{Map, Tree, Vector as Elements};
 enum Op {
     /// This many numbers from another one on are put into a container, which is made if it is not there.
     Fill(Kind, u64, u64),
+    /// One number is put into a container, by an operation.
+    Put(Kind, u64),
     Clear(Kind),
     /// By a transaction.
     ClearWithin(Kind),
@@ -38,7 +40,7 @@ enum Op {
     PopFirst,
     PopLast,
 }
-use Op::{Clear, ClearWithin, Fill, PopFirst, PopLast, Remove};
+use Op::{Clear, ClearWithin, Fill, PopFirst, PopLast, Put, Remove};
 
 impl Kind {
     const ALL: [Self; 4] = [Tree, Map, Kind::Queue, Elements];
@@ -92,6 +94,21 @@ impl Containers {
             }
             Ok(())
         })
+    }
+
+    fn put(&self, kind: Kind, number: u64) -> Result<()> {
+        let value = value(number);
+        match kind {
+            Tree => self
+                .tree
+                .as_ref()
+                .unwrap()
+                .insert(&number, &value)
+                .map(drop),
+            Map => self.map.as_ref().unwrap().insert(&number, &value).map(drop),
+            Kind::Queue => self.queue.as_ref().unwrap().push(&value),
+            Elements => self.vector.as_ref().unwrap().push(&number),
+        }
     }
 
     fn clear(&self, kind: Kind) -> Result<()> {
@@ -186,6 +203,7 @@ impl Subject for Containers {
     fn apply(&mut self, op: &Op) {
         match *op {
             Fill(kind, from, count) => self.fill(kind, from..from + count).unwrap(),
+            Put(kind, number) => self.put(kind, number).unwrap(),
             Clear(kind) => self.clear(kind).unwrap(),
             ClearWithin(kind) => self.clear_within(kind).unwrap(),
             Remove(kind, with_name) => self.remove(kind, with_name).unwrap(),
@@ -226,6 +244,7 @@ impl Subject for Containers {
                     _ => numbers.extend(from..from + count),
                 }
             }
+            Put(kind, number) => Self::model(state, &Fill(kind, number, 1)),
             Clear(kind) | ClearWithin(kind) => state[kind as usize] = Some(BTreeSet::new()),
             Remove(kind, _) => state[kind as usize] = None,
             PopFirst => drop(state[0].as_mut().unwrap().pop_first()),
@@ -253,7 +272,10 @@ fn crashes_while_small_containers_are_emptied_and_removed() {
             (0, ClearWithin(kind)),
             (1, Fill(kind, 50, 9)),
             (2, Clear(kind)),
+            (1, Put(kind, 3)),
             (1, Clear(kind)),
+            (0, Put(kind, 3)),
+            (1, Put(kind, 4)),
             (1, Fill(kind, 3, 7)),
             (2, Remove(kind, true)),
         ];
