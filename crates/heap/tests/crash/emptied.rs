@@ -272,10 +272,10 @@ fn crashes_while_small_containers_are_emptied_and_removed() {
             (0, ClearWithin(kind)),
             (1, Fill(kind, 50, 9)),
             (2, Clear(kind)),
-            (1, Put(kind, 3)),
+            (1, Put(kind, 30)),
             (1, Clear(kind)),
-            (0, Put(kind, 3)),
-            (1, Put(kind, 4)),
+            (0, Put(kind, 31)),
+            (1, Put(kind, 32)),
             (1, Fill(kind, 3, 7)),
             (2, Remove(kind, true)),
         ];
