@@ -39,6 +39,8 @@ pub struct MountSettings {
     pub dram_bytes: Option<u64>,
     /// The admission policies.
     pub admission: String,
+    /// Seconds for which names, attributes and directories were kept; 0 for names and attributes alone, for a second.
+    pub attributes_s: f64,
     /// Bytes a day that may be written to the flash, or null.
     pub bytes_a_day: Option<f64>,
     /// The version of terrace.
@@ -72,6 +74,7 @@ impl MountSettings {
             mode,
             dram_bytes,
             admission: settings.admission.to_string(),
+            attributes_s: settings.attributes.as_secs_f64(),
             bytes_a_day: settings.endurance.map(|endurance| endurance.a_day()),
             terrace: env!("CARGO_PKG_VERSION"),
         }

@@ -1,6 +1,7 @@
 //! Options of `terrace mount`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use terrace_base::apart::Named;
@@ -103,6 +104,13 @@ pub struct Mount {
     #[arg(long, value_name = "TIME", default_value = "5years", value_parser = years)]
     life: f64,
 
+    /// How long names, attributes and directories are kept without asking SOURCE
+    ///
+    /// As 1s, 10m or 2h. What others change in SOURCE is seen that much later; what is changed through the mount is seen at
+    /// once. 0 keeps names and attributes for a second, and no directories.
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = attributes)]
+    attributes: Duration,
+
     /// Write figures to FILE each second, as Prometheus reads them
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub prometheus: Option<PathBuf>,
@@ -165,6 +173,7 @@ impl Mount {
             flash,
             mode,
             admission,
+            attributes: self.attributes,
         })
     }
 
@@ -229,6 +238,14 @@ fn slowdown(text: &str) -> Result<Slowdown> {
     }
     let catalogue = terrace_device::Catalogue::builtin();
     Ok(Slowdown::Technology(catalogue.get(text)?.timing()?))
+}
+
+/// Reads a time for which attributes are kept.
+fn attributes(text: &str) -> std::result::Result<Duration, String> {
+    match text {
+        "0" | "0s" => Ok(Duration::ZERO),
+        text => super::attach::time(text),
+    }
 }
 
 fn years(text: &str) -> std::result::Result<f64, String> {

@@ -54,6 +54,27 @@ pub(super) fn attributes(stat: &Stat, inode: INodeNo) -> FileAttr {
     }
 }
 
+/// Returns what the kernel takes for the attributes of nothing, and keeps.
+pub(super) fn nothing() -> FileAttr {
+    FileAttr {
+        ino: INodeNo(0),
+        size: 0,
+        blocks: 0,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind: FileType::RegularFile,
+        perm: 0,
+        nlink: 0,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        blksize: 0,
+        flags: 0,
+    }
+}
+
 /// Returns the kind of a file by its mode.
 pub(super) fn kind(mode: u32) -> FileType {
     match mode & libc::S_IFMT {

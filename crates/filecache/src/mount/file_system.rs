@@ -4,20 +4,22 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fuser::{
-    CopyFileRangeFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
-    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
-    ReplyXattr, Request, TimeOrNow, WriteFlags,
+    CopyFileRangeFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
+use rustix::process::geteuid;
 use terrace_base::lock;
 
-use super::attributes::{attributes, stat, timespec, version};
+use super::attributes::{attributes, nothing, stat, timespec, version};
 use super::caller::{Caller, KillsIdBits};
 use super::handles::{Handle, Handles};
 use super::log::Log;
@@ -27,11 +29,14 @@ use super::uncertain::Uncertain;
 use crate::cache::{Cache, Source};
 use crate::file::Version;
 
-/// How long the kernel takes names and attributes for right.
+/// How long the kernel takes names and attributes for right where nothing else is said.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Bytes of directory entries that are read at once.
 const ENTRIES: usize = 32 << 10;
+
+/// The same where their attributes are told with them, which take more room in a reply.
+const ENTRIES_WITH_ATTRIBUTES: usize = 8 << 10;
 
 /// A directory, passed through, with the reads of its files cached.
 pub(super) struct PassThrough {
@@ -43,6 +48,12 @@ pub(super) struct PassThrough {
     uncertain: Arc<Uncertain>,
     /// Whether the kernel's page cache is left out (exact mode).
     direct: bool,
+    /// How long the kernel takes names and attributes for right.
+    fresh: Duration,
+    /// Whether it keeps directories as well, and names that are not there.
+    keeps_names: bool,
+    /// Whether it reads and writes files of the source itself (Linux 6.9).
+    passes: bool,
 }
 
 /// Replies with an error if there is one.
@@ -63,6 +74,7 @@ impl PassThrough {
         log: Arc<Log>,
         uncertain: Arc<Uncertain>,
         direct: bool,
+        attributes: Duration,
     ) -> io::Result<Self> {
         Ok(Self {
             nodes: Nodes::new(root)?,
@@ -72,6 +84,12 @@ impl PassThrough {
             log,
             uncertain,
             direct,
+            fresh: match attributes.is_zero() {
+                true => FRESH,
+                false => attributes,
+            },
+            keeps_names: !attributes.is_zero(),
+            passes: false,
         })
     }
 
@@ -130,16 +148,13 @@ impl PassThrough {
 
     fn entry(&self, parent: &Node, name: &OsStr, reply: ReplyEntry) {
         let (node, about) = or_reply!(self.nodes.look_up(parent, name), reply);
-        reply.entry(&FRESH, &attributes(&about, node.number), Generation(0));
+        reply.entry(&self.fresh, &attributes(&about, node.number), Generation(0));
     }
 
     /// Returns what the kernel is told of a file that is opened: what becomes of the pages that it has of it, and that
     /// a file that was only read has no errors to tell of when it is closed.
     fn flags_of(&self, handle: &Handle, now: Option<Version>, flags: OFlags) -> FopenFlags {
-        let close = match flags & OFlags::RWMODE == OFlags::RDONLY {
-            true => FopenFlags::FOPEN_NOFLUSH,
-            false => FopenFlags::empty(),
-        };
+        let close = closing(flags);
         if self.direct {
             return close | FopenFlags::FOPEN_DIRECT_IO;
         }
@@ -244,34 +259,89 @@ impl PassThrough {
         })
     }
 
+    fn list_with_attributes(
+        &self,
+        handle: &Handle,
+        offset: u64,
+        reply: &mut ReplyDirectoryPlus,
+    ) -> io::Result<()> {
+        let add = |entry: &rustix::fs::RawDirEntry<'_>, name: &OsStr| {
+            let cookie = entry.next_entry_cookie();
+            if name == "." || name == ".." {
+                // The kernel knows these.
+                let about = FileAttr {
+                    ino: INodeNo(entry.ino()),
+                    kind: FileType::Directory,
+                    ..nothing()
+                };
+                let number = INodeNo(entry.ino());
+                return reply.add(number, cookie, name, &self.fresh, &about, Generation(0));
+            }
+            // A name that is gone by now is left out.
+            let Ok((node, about)) = self.nodes.look_up(&handle.node, name) else {
+                return false;
+            };
+            let (number, about) = (node.number, attributes(&about, node.number));
+            let is_full = reply.add(number, cookie, name, &self.fresh, &about, Generation(0));
+            if is_full {
+                self.forget_node(number, 1);
+            }
+            is_full
+        };
+        handle.with(|directory| entries(directory, offset, ENTRIES_WITH_ATTRIBUTES, add))
+    }
+
     fn list(&self, handle: &Handle, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
-        handle.with(|directory| list(directory, offset, reply))
+        let add = |entry: &rustix::fs::RawDirEntry<'_>, name: &OsStr| {
+            let cookie = entry.next_entry_cookie();
+            reply.add(
+                INodeNo(entry.ino()),
+                cookie,
+                kind_of(entry.file_type()),
+                name,
+            )
+        };
+        handle.with(|directory| entries(directory, offset, ENTRIES, add))
     }
 }
 
-/// Lists a directory from `offset` on, as far as the reply has room.
-fn list(directory: &File, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
+/// Calls `add` with the entries of a directory from `offset` on, until it says that there is no room for one.
+fn entries(
+    directory: &File,
+    offset: u64,
+    at_once: usize,
+    mut add: impl FnMut(&rustix::fs::RawDirEntry<'_>, &OsStr) -> bool,
+) -> io::Result<()> {
     rustix::fs::seek(directory, rustix::fs::SeekFrom::Start(offset))?;
-    let mut buffer = Vec::with_capacity(ENTRIES);
+    let mut buffer = Vec::with_capacity(at_once);
     let mut entries = rustix::fs::RawDir::new(directory, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        let kind = match entry.file_type() {
-            rustix::fs::FileType::Directory => fuser::FileType::Directory,
-            rustix::fs::FileType::Symlink => fuser::FileType::Symlink,
-            rustix::fs::FileType::Fifo => fuser::FileType::NamedPipe,
-            rustix::fs::FileType::Socket => fuser::FileType::Socket,
-            rustix::fs::FileType::CharacterDevice => fuser::FileType::CharDevice,
-            rustix::fs::FileType::BlockDevice => fuser::FileType::BlockDevice,
-            _ => fuser::FileType::RegularFile,
-        };
-        use std::os::unix::ffi::OsStrExt;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if reply.add(INodeNo(entry.ino()), entry.next_entry_cookie(), kind, name) {
+        if add(&entry, OsStr::from_bytes(entry.file_name().to_bytes())) {
             break;
         }
     }
     Ok(())
+}
+
+fn kind_of(kind: rustix::fs::FileType) -> FileType {
+    match kind {
+        rustix::fs::FileType::Directory => FileType::Directory,
+        rustix::fs::FileType::Symlink => FileType::Symlink,
+        rustix::fs::FileType::Fifo => FileType::NamedPipe,
+        rustix::fs::FileType::Socket => FileType::Socket,
+        rustix::fs::FileType::CharacterDevice => FileType::CharDevice,
+        rustix::fs::FileType::BlockDevice => FileType::BlockDevice,
+        _ => FileType::RegularFile,
+    }
+}
+
+/// Returns what the kernel is told of the end of a file that is opened: one that was only read has no errors to tell of then.
+fn closing(flags: OFlags) -> FopenFlags {
+    match flags & OFlags::RWMODE == OFlags::RDONLY {
+        true => FopenFlags::FOPEN_NOFLUSH,
+        false => FopenFlags::empty(),
+    }
 }
 
 impl Filesystem for PassThrough {
@@ -281,13 +351,30 @@ impl Filesystem for PassThrough {
             | InitFlags::FUSE_AUTO_INVAL_DATA
             | InitFlags::FUSE_ASYNC_DIO
             | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
+        let wanted = match self.keeps_names {
+            true => wanted | InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_READDIRPLUS_AUTO,
+            false => wanted,
+        };
+        let passes = self.cache.is_none() && !self.log.is_open() && geteuid().is_root();
+        // Above a directory of this depth another file system can lie still.
+        self.passes = passes
+            && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
+            && config.set_max_stack_depth(1).is_ok();
         let _ = config.add_capabilities(wanted & config.capabilities());
         Ok(())
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let parent = or_reply!(self.nodes.get(parent), reply);
-        self.entry(&parent, name, reply);
+        match self.nodes.look_up(&parent, name) {
+            Err(e) if self.keeps_names && e.raw_os_error() == Some(libc::ENOENT) => {
+                reply.entry(&self.fresh, &nothing(), Generation(0));
+            }
+            found => {
+                let (node, about) = or_reply!(found, reply);
+                reply.entry(&self.fresh, &attributes(&about, node.number), Generation(0));
+            }
+        }
     }
 
     fn forget(&self, _: &Request, number: INodeNo, times: u64) {
@@ -297,7 +384,7 @@ impl Filesystem for PassThrough {
     fn getattr(&self, _: &Request, number: INodeNo, handle: Option<FileHandle>, reply: ReplyAttr) {
         let node = or_reply!(self.nodes.get(number), reply);
         let about = or_reply!(self.about(&node, handle), reply);
-        reply.attr(&FRESH, &attributes(&about, number));
+        reply.attr(&self.fresh, &attributes(&about, number));
     }
 
     fn setattr(
@@ -328,7 +415,7 @@ impl Filesystem for PassThrough {
             or_reply!(self.change_attributes(&node, set), reply);
         }
         let about = or_reply!(self.about(&node, handle), reply);
-        reply.attr(&FRESH, &attributes(&about, number));
+        reply.attr(&self.fresh, &attributes(&about, number));
     }
 
     fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
@@ -471,6 +558,10 @@ impl Filesystem for PassThrough {
         // Names were followed by the kernel; what is read past its cache here would have to be aligned.
         let left_out = OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL;
         let handle = or_reply!(Handle::open(node, flags - left_out), reply);
+        if let Some(backing) = handle.pass(self.passes, |file| reply.open_backing(file)) {
+            let number = self.handles.insert(handle);
+            return reply.opened_passthrough(number, closing(flags), &backing);
+        }
         let flags = self.flags_of(&handle, handle.version().ok(), flags);
         reply.opened(self.handles.insert(handle), flags);
     }
@@ -503,9 +594,21 @@ impl Filesystem for PassThrough {
         let attributes = attributes(&about, node.number);
         let left_out = OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL;
         let handle = or_reply!(Handle::made(node, file, flags - left_out), reply);
+        if let Some(backing) = handle.pass(self.passes, |file| reply.open_backing(file)) {
+            let (number, flags) = (self.handles.insert(handle), closing(flags));
+            let generation = Generation(0);
+            return reply.created_passthrough(
+                &self.fresh,
+                &attributes,
+                generation,
+                number,
+                flags,
+                &backing,
+            );
+        }
         let opened = self.flags_of(&handle, Some(version(&about)), flags);
         reply.created(
-            &FRESH,
+            &self.fresh,
             &attributes,
             Generation(0),
             self.handles.insert(handle),
@@ -616,8 +719,14 @@ impl Filesystem for PassThrough {
     fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let node = or_reply!(self.nodes.get(number), reply);
         let file = or_reply!(node.open(OFlags::RDONLY | OFlags::DIRECTORY), reply);
+        let about = or_reply!(stat(&file), reply);
+        // The kernel drops what it has of a directory when its times have changed.
+        let flags = match self.keeps_names && node.tells_apart(&version(&about)) {
+            true => FopenFlags::FOPEN_CACHE_DIR | FopenFlags::FOPEN_KEEP_CACHE,
+            false => FopenFlags::empty(),
+        };
         let handle = Handle::directory(node, file);
-        reply.opened(self.handles.insert(handle), FopenFlags::empty());
+        reply.opened(self.handles.insert(handle), flags);
     }
 
     fn readdir(
@@ -630,6 +739,22 @@ impl Filesystem for PassThrough {
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
         or_reply!(self.list(&handle, offset, &mut reply), reply);
+        reply.ok();
+    }
+
+    fn readdirplus(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        let handle = or_reply!(self.handles.get(handle), reply);
+        or_reply!(
+            self.list_with_attributes(&handle, offset, &mut reply),
+            reply
+        );
         reply.ok();
     }
 

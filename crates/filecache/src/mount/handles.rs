@@ -5,15 +5,17 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, RwLock};
 
-use fuser::FileHandle;
+use fuser::{BackingId, FileHandle};
 use rustc_hash::FxHashMap;
 
 use rustix::fs::OFlags;
 use rustix::io::ReadWriteFlags;
+use terrace_base::lock;
 
 use super::attributes::{stat, version};
 use super::nodes::Node;
 use super::opened::Access;
+use super::passing::Way;
 use crate::cache::{Hold, Source};
 use crate::file::Version;
 
@@ -23,7 +25,11 @@ pub(super) struct Handle {
     access: Access,
     /// What is asked of each write: that it goes to the end of the file, wherever that is, or to the disk.
     writes: ReadWriteFlags,
+    way: Cell,
 }
+
+/// The way that the kernel was told, once it was.
+type Cell = std::sync::OnceLock<Way>;
 
 impl Handle {
     /// Opens a file.
@@ -52,7 +58,23 @@ impl Handle {
             node,
             access,
             writes,
+            way: Cell::new(),
         }
+    }
+
+    /// Returns what the kernel reads and writes by itself, if it may, and all handles of the file agree. `register` tells it of
+    /// the file.
+    pub fn pass(
+        &self,
+        may: bool,
+        register: impl FnOnce(&File) -> io::Result<BackingId>,
+    ) -> Option<Arc<BackingId>> {
+        if !may {
+            return None;
+        }
+        let (way, backing) = lock(&self.node.passing).begin(|| self.with(register));
+        let _ = self.way.set(way);
+        backing
     }
 
     /// Whether it is written at its end, wherever that is.
@@ -95,6 +117,9 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        if let Some(way) = self.way.get() {
+            lock(&self.node.passing).end(way);
+        }
         self.node.opened.close(&self.node, &self.access);
     }
 }

@@ -78,6 +78,11 @@ impl Log {
         }
     }
 
+    /// Whether requests are logged.
+    pub fn is_open(&self) -> bool {
+        lock(&self.open).is_some()
+    }
+
     /// Ends the log.
     pub fn close(&self) {
         *lock(&self.open) = None;

@@ -11,6 +11,7 @@ mod handles;
 mod log;
 mod nodes;
 mod opened;
+mod passing;
 mod promise;
 mod status;
 mod uncertain;
@@ -20,6 +21,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use rustix::fs::{Mode as FileMode, OFlags};
@@ -78,6 +80,9 @@ pub struct Settings {
     pub admission: Chain,
     /// How much may be written to it.
     pub endurance: Option<Endurance>,
+    /// How long names, attributes and directories are kept without asking the source; none are names and attributes for a
+    /// second.
+    pub attributes: Duration,
 }
 
 /// A mount, which is there until it is dropped.
@@ -213,6 +218,7 @@ impl Mount {
             Arc::clone(&log),
             Arc::clone(&uncertain),
             is_exact,
+            settings.attributes,
         );
         let passed = passed.or_fail(|| format!("cannot look at {from}"))?;
         allow_many_files();
@@ -387,14 +393,24 @@ fn threads() -> usize {
     (4 * cpus).max(16)
 }
 
-/// Every file that the kernel knows takes a descriptor.
+/// Every file that the kernel knows takes a descriptor: as many as the system allows us.
 fn allow_many_files() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            maximum: limit.maximum,
-        },
-    );
+    let found = getrlimit(Resource::Nofile);
+    let most = std::fs::read_to_string("/proc/sys/fs/nr_open").unwrap_or_default();
+    let most = most.trim().parse().ok();
+    let set = |most| {
+        let limit = Rlimit {
+            current: most,
+            maximum: most,
+        };
+        setrlimit(Resource::Nofile, limit).is_ok()
+    };
+    // Only root may go beyond the limit that is set for it.
+    let is_more = found
+        .maximum
+        .zip(most)
+        .is_some_and(|(found, most)| most > found);
+    if !(is_more && set(most)) {
+        set(found.maximum);
+    }
 }

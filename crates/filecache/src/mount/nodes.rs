@@ -13,6 +13,7 @@ use rustix::fs::{Mode, OFlags, Stat};
 
 use super::attributes::{file_system, kind, stat, version};
 use super::opened::{self, Opened};
+use super::passing::Passing;
 use super::promise::Promise;
 use super::uncertain::Kept;
 use crate::cache::{Hold, Source};
@@ -28,6 +29,8 @@ pub(super) struct Node {
     promise: Promise,
     /// As the source has it open.
     pub opened: Opened,
+    /// Whether the kernel reads and writes it by itself.
+    pub passing: Mutex<Passing>,
     /// What the kernel's page cache has of it.
     pub kept: Mutex<Kept>,
     key: (u64, u64),
@@ -65,6 +68,11 @@ impl Node {
             return false;
         }
         now().is_ok_and(|now| now == *version)
+    }
+
+    /// Whether a later change than now makes another version than this.
+    pub fn tells_apart(&self, version: &Version) -> bool {
+        self.promise.tells_apart(version, file::now())
     }
 
     /// Looks out for changes of others.
@@ -194,6 +202,7 @@ impl Nodes {
             identity,
             promise,
             opened: Opened::default(),
+            passing: Mutex::default(),
             kept: Mutex::default(),
             key,
         });

@@ -56,6 +56,7 @@ impl Place {
             mode: Mode::Victim,
             admission: Chain::parse("all").unwrap(),
             endurance: None,
+            attributes: Duration::ZERO,
         }
     }
 
