@@ -25,6 +25,9 @@ BINARIES = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 # Where the command looks for the plug-in with which it records.
 RECORDER = $(DESTDIR)$(PREFIX)/lib/terrace
+# Where mount(8) looks for its helpers, whatever the prefix.
+HELPERS = $(DESTDIR)/sbin
+UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
 LIBRARIES = $(DESTDIR)$(LIBDIR)
 HEADERS = $(DESTDIR)$(INCLUDEDIR)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -213,6 +216,10 @@ install-command:
 	install -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_extend_preload.so \
 		$(BUILT)/libterrace_allocations.so $(RECORDER)
 	$(BUILT)/terrace manual $(DESTDIR)$(PREFIX)
+	install -d $(HELPERS) $(UNITS)
+	install -m 755 packaging/mount.terrace $(HELPERS)
+	ln -sf mount.terrace $(HELPERS)/mount.fuse.terrace
+	sed -e 's|@PREFIX@|$(PREFIX)|' packaging/terrace-mount@.service.in >$(UNITS)/terrace-mount@.service
 
 install-c: install-heap-c install-region-c
 
@@ -241,6 +248,7 @@ uninstall:
 		$(SHARE)/bash-completion/completions/terrace $(SHARE)/zsh/site-functions/_terrace \
 		$(SHARE)/fish/vendor_completions.d/terrace.fish
 	rm -rf $(RECORDER)
+	rm -f $(HELPERS)/mount.terrace $(HELPERS)/mount.fuse.terrace $(UNITS)/terrace-mount@.service
 	rm -f $(foreach library,terrace_heap terrace_region,$(LIBRARIES)/lib$(library).so.$(VERSION) \
 		$(LIBRARIES)/lib$(library).so.$(MAJOR) $(LIBRARIES)/lib$(library).so $(LIBRARIES)/lib$(library).a \
 		$(LIBRARIES)/pkgconfig/$(library).pc $(HEADERS)/$(library).h)

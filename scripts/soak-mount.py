@@ -5,7 +5,7 @@ Usage: soak-mount.py [--seconds N] [--seed N] [--fsx PROGRAM] [--only fsx|crashe
 
 Writers of every kind change files of ext4, XFS and btrfs, below the mount, through it, and both at once
 (`mount_writers.py`); the mount is killed and ended in between, and must say what the source says.
-Each mode has half of the time of each part. fsx is stopped for a moment again and again: pages of a file that has just
+The modes share the time of each part. fsx is stopped for a moment again and again: pages of a file that has just
 changed are refused, so a file that changes all the time never reaches the flash. Programs write, truncate and read
 files, also behind the mount, while the mount is killed (`kill -9`) and mounted again above the same flash; whatever is
 read must be what was written last. Needs root and fuse3; fsx is left out where it is not installed
@@ -37,7 +37,8 @@ SETTLED = 0.025
 # Longer than the mount may take to see a change of others.
 SEEN = 1.5
 
-MODES = {"victim": ["--admission", "all"], "exact": ["--mode", "exact", "--dram", "256K"]}
+# What each mode is mounted with; one without a flash level has the kernel read and write by itself, where it can.
+MODES = {"victim": ["--admission", "all"], "exact": ["--mode", "exact", "--dram", "256K"], "bare": []}
 
 # Without sendfile: fsx waits for the rest for ever if a stop has interrupted it.
 FSX = """
@@ -67,8 +68,8 @@ class Mount:
 
     def __init__(self, place, mode, mebibytes):
         self.place, self.point, self.json = place, place / "mounted", place / "mount.json"
-        self.words = [TERRACE, "mount", "-q", "--flash", place / "flash", "--size", f"{mebibytes}M", *MODES[mode],
-                      "--json", self.json, place / "source", self.point]
+        flash = ["--flash", place / "flash", "--size", f"{mebibytes}M"] if mode != "bare" else []
+        self.words = [TERRACE, "mount", "-q", *flash, *MODES[mode], "--json", self.json, place / "source", self.point]
         self.start()
 
     def start(self):
@@ -345,13 +346,13 @@ def main():
         if args.only in (None, "fsx"):
             if args.fsx:
                 place = new_place(args.directory)
-                print("fsx", mode, json.dumps(fsx(args.fsx, place, mode, args.seconds / 2, args.seed)), flush=True)
+                print("fsx", mode, json.dumps(fsx(args.fsx, place, mode, args.seconds / len(MODES), args.seed)), flush=True)
                 shutil.rmtree(place)
             else:
                 print("soak-mount: LEFT OUT: fsx is not installed (cargo install fsx)", file=sys.stderr)
         if args.only in (None, "crashes"):
             place = new_place(args.directory)
-            print("crashes", mode, json.dumps(crashes(place, mode, args.seconds / 2, args.seed)), flush=True)
+            print("crashes", mode, json.dumps(crashes(place, mode, args.seconds / len(MODES), args.seed)), flush=True)
             shutil.rmtree(place)
 
 

@@ -147,10 +147,13 @@ fn remove(file: &Path) -> Result<()> {
 }
 
 fn told(settings: &Settings) -> String {
+    let source = settings.source.display();
+    let limit = settings.promise().limit();
+    let limit = limit.map(|limit| format!("terrace: {source}: {limit}\n"));
     format!(
-        "terrace: {} is mounted on {}\n",
-        settings.source.display(),
-        settings.mountpoint.display()
+        "terrace: {source} is mounted on {}\n{}",
+        settings.mountpoint.display(),
+        limit.unwrap_or_default()
     )
 }
 

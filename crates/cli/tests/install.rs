@@ -1,4 +1,4 @@
-//! `make install` and `make uninstall`: the command, its manual pages and completions.
+//! `make install` and `make uninstall`: the command, its manual pages and completions, and what mounts at boot.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,19 @@ fn what_is_installed_works_and_is_removed_again() {
         fs::read_to_string(usr.join("share/fish/vendor_completions.d/terrace.fish")).unwrap();
     assert!(fish.contains("complete -c terrace"));
 
+    let sbin = folder.path().join("sbin");
+    for helper in ["mount.terrace", "mount.fuse.terrace"] {
+        let output = Command::new(sbin.join(helper)).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{helper}: {output:?}");
+    }
+    let unit = fs::read_to_string(usr.join("lib/systemd/system/terrace-mount@.service")).unwrap();
+    assert!(unit.contains("ExecStart=/usr/bin/terrace mount "), "{unit}");
+
     make("uninstall", folder.path());
-    let left = printed(Command::new("find").arg(&usr).args(["-not", "-type", "d"]));
+    let left = printed(
+        Command::new("find")
+            .args([&usr, &sbin])
+            .args(["-not", "-type", "d"]),
+    );
     assert_eq!(left, "");
 }

@@ -287,6 +287,56 @@ fn files_of_the_mount_itself_have_the_callers_umask() {
     }
 }
 
+#[test]
+#[ignore = "needs /dev/fuse and root; run by make test-root"]
+fn lines_of_fstab_mount_by_the_helper() {
+    let place = Place::new();
+    let helper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/mount.terrace");
+    let terrace = Path::new(env!("CARGO_BIN_EXE_terrace")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let (source, mounted) = (place.text("source"), place.text("mounted"));
+    let mount = |options: &str| {
+        let mut command = Command::new(&helper);
+        command.args([&source, &mounted, "-o", options]);
+        command.env("PATH", format!("{}:{path}", terrace.display()));
+        command
+            .env("TERRACE_STATE_DIR", place.path("state"))
+            .output()
+            .unwrap()
+    };
+    for (options, code, said) in [
+        ("ro", 1, "take ro out"),
+        ("quota", 1, "the option quota"),
+        ("nonsense=1", 32, "nonsense"),
+        ("size=1G", 32, "--size is that of"),
+    ] {
+        let refused = mount(options);
+        assert_eq!(refused.status.code(), Some(code), "{options}: {refused:?}");
+        assert!(
+            String::from_utf8_lossy(&refused.stderr).contains(said),
+            "{refused:?}"
+        );
+    }
+    let flash = format!(
+        "rw,_netdev,flash={},size=16M,attributes=1s",
+        place.text("flash")
+    );
+    let done = mount(&flash);
+    assert!(done.status.success(), "{done:?}");
+    fs::write(place.path("mounted").join("a"), b"a").unwrap();
+    assert_eq!(mount(&flash).status.code(), Some(32));
+    let unmounted = Command::new("umount").arg(&mounted).status();
+    assert!(unmounted.unwrap().success());
+    assert!(fs::exists(place.path("source").join("a")).unwrap());
+    wait_for("the end of the mount", || {
+        let left = fs::read_dir(place.path("state")).unwrap().flatten();
+        !left
+            .map(|entry| entry.path())
+            .any(|path| path.extension().is_some_and(|e| e == "json"))
+    });
+    place.assert_as_found();
+}
+
 /// Writers of every kind change files, on the source, through the mount, and both at once; the mount is killed in between.
 #[test]
 #[ignore = "needs /dev/fuse, loop devices and root; run by make test-root"]

@@ -152,6 +152,11 @@ impl Settings {
         Ok(())
     }
 
+    /// Returns what the file system of the source promises.
+    pub fn promise(&self) -> Promise {
+        open_directory(&self.source).map_or(Promise::WriteBack, Promise::of)
+    }
+
     fn cache(&self) -> Result<Option<Cache>> {
         let is_exact = matches!(self.mode, Mode::Exact(..));
         if self.flash.is_none() && !is_exact {
