@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fd::AsRawFd;
+use rustix::fs::{Mode, OFlags};
 use rustix::mount::UnmountFlags;
 
 /// The subtype of our mounts, which the kernel shows as `fuse.terrace`.
@@ -38,6 +40,36 @@ pub fn unmount(mountpoint: &Path, detach: bool) -> io::Result<()> {
         Err(rustix::io::Errno::PERM) => by_helper(mountpoint, detach),
         done => Ok(done?),
     }
+}
+
+/// Unmounts what no process serves any more, of ours, if it is on this directory; returns whether it was.
+///
+/// # Errors
+/// Returns the error of the system.
+pub fn unmount_dead(mountpoint: &Path) -> io::Result<bool> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(found) = rustix::fs::open(mountpoint, flags, Mode::empty()) else {
+        return Ok(false);
+    };
+    let is_dead = rustix::fs::fstat(&found).is_err_and(|e| e == rustix::io::Errno::NOTCONN);
+    if !is_dead || !is_mounted(&without_links(mountpoint)) {
+        return Ok(false);
+    }
+    // By what was opened: another process may mount there meanwhile.
+    let exactly = PathBuf::from(format!("/proc/self/fd/{}", found.as_raw_fd()));
+    match rustix::mount::unmount(&exactly, UnmountFlags::DETACH) {
+        Err(rustix::io::Errno::PERM) => by_helper(mountpoint, true)?,
+        done => done?,
+    }
+    Ok(true)
+}
+
+/// Returns the path without links in all but its last part, which cannot be looked at.
+fn without_links(mountpoint: &Path) -> PathBuf {
+    let parent = mountpoint.parent().filter(|it| !it.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new(".")).canonicalize();
+    let name = mountpoint.file_name().unwrap_or_default();
+    parent.map_or_else(|_| mountpoint.to_owned(), |parent| parent.join(name))
 }
 
 /// Unmounts as a user other than root may.

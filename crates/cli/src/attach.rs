@@ -32,7 +32,7 @@ pub fn attach(arguments: &Attach) -> Result<ExitCode> {
     let results = results?;
     if let Some(error) = &results.left_behind {
         say(&format!(
-            "terrace: {error}; put it back with: terrace doctor --clean\n"
+            "terrace: {error}; it is put back as soon as that is possible, or then by: terrace doctor --clean\n"
         ));
     }
     let document = AttachDocument::of(&results, arguments.endurance);

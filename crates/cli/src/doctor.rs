@@ -15,7 +15,9 @@ pub fn doctor(arguments: &Doctor) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &[], &[])?;
     let mut cleaned_up = true;
     if arguments.clean {
-        let cleaned = doctor::clean()?;
+        let cleaned = doctor::clean(&mut |text| {
+            let _ = writeln!(std::io::stderr(), "terrace: {text}");
+        })?;
         cleaned_up = cleaned.left.is_empty();
         for line in said(&cleaned) {
             let _ = writeln!(std::io::stderr(), "terrace: {line}");

@@ -10,6 +10,7 @@ mod doctor;
 mod explain;
 mod extend;
 mod files;
+mod guard;
 mod heap;
 mod lines;
 mod llc;
@@ -43,7 +44,11 @@ use terrace_base::error::Kind;
 #[unsafe(link_section = ".init_array")]
 static REMEMBER: extern "C" fn() = terrace_base::inherited::remember;
 
+/// The hidden subcommand that puts back what a killed command has changed.
+const GUARD: &str = "guard";
+
 fn main() -> ExitCode {
+    terrace_live::guardian::serve_by(GUARD);
     terrace_base::output::survive_size_limit();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let done = usage::read(&arguments).and_then(|asked| match asked {
@@ -70,7 +75,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Extend(asked) => extend::extend(&asked),
         args::Command::Mount(asked) => mount::mount(&asked),
         args::Command::Sched(asked) => sched::sched(*asked),
-        args::Command::Guard(guard) => sched::guard(&guard),
+        args::Command::Guard(asked) => guard::guard(&asked),
         args::Command::Place(asked) => place::run(&asked),
         args::Command::Sim(sim) => sim::sim(&sim),
         args::Command::Sweep(sweep) => sweep::sweep(&sweep),

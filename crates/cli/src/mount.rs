@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use terrace_base::{Error, Output, Result, Signals};
+use terrace_base::mounts::unmount_dead;
+use terrace_base::{Context, Error, Output, Result, Signals};
 use terrace_filecache::mount::{End, Logged, Mount, Settings, status};
 use terrace_live::journal::{Change, Journal, state_directory};
 use terrace_report::mount::{MountDocument, line, prometheus, text};
@@ -34,10 +35,11 @@ pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
         return outputs.show(&MountDocument::of(None, figures), &text);
     }
     let settings = arguments.settings()?;
-    settings.check()?;
     let signals = Signals::receive()?;
-    // Undone when this ends, and by `doctor --clean` if it is killed.
+    // Undone when this ends, and by its guardian if it is killed.
     let mut journal = Journal::begin(&state_directory())?;
+    take_over(&settings.mountpoint, arguments.quiet)?;
+    settings.check()?;
     journal.note(Change::Mount(path(&settings.mountpoint)?))?;
     let recording = arguments.record.as_deref().map(Recording::begin);
     let (to, recording) = recording.transpose()?.unzip();
@@ -144,6 +146,25 @@ fn remove(file: &Path) -> Result<()> {
     }
     let cannot = |e| Error::failure(format!("cannot remove `{}`: {e}", file.display()));
     std::fs::remove_file(file).map_err(cannot)
+}
+
+/// Unmounts what killed processes have left on the mountpoint.
+fn take_over(mountpoint: &Path, quiet: bool) -> Result<()> {
+    let cannot = || {
+        format!(
+            "cannot unmount {}, whose process was killed",
+            mountpoint.display()
+        )
+    };
+    while unmount_dead(mountpoint).or_fail(cannot)? {
+        if !quiet {
+            say(&format!(
+                "terrace: the mount on {} was of a process that was killed, and is unmounted\n",
+                mountpoint.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn told(settings: &Settings) -> String {

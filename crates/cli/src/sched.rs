@@ -1,10 +1,9 @@
-//! `terrace sched`, and the guardian that it starts.
+//! `terrace sched`.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use terrace_base::{Context, Result};
+use terrace_base::Result;
 use terrace_live::program::Invocation;
 use terrace_live::sched::compare::{Request, Results, perform};
 use terrace_live::sched::profile;
@@ -22,11 +21,6 @@ pub fn sched(arguments: args::Sched) -> Result<ExitCode> {
         Command::Attach(attach) => attach_to(&attach),
         Command::Profile(asked) => profile_of(asked),
     }
-}
-
-pub fn guard(arguments: &args::Guard) -> Result<ExitCode> {
-    terrace_live::sched::guard::watch(arguments.owner)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 fn run_mix(arguments: &RunMix) -> Result<ExitCode> {
@@ -66,15 +60,12 @@ fn attach_to(arguments: &AttachMix) -> Result<ExitCode> {
 
 /// Returns how turns are made live.
 pub fn settings(turns: &Turns, waits: bool) -> Result<Settings> {
-    let own = std::env::current_exe().or_fail(|| "cannot find this program's file".into())?;
-    let guardian: Vec<OsString> = vec![own.into(), "guard".into()];
     Ok(Settings {
         cpus: turns.cpus.clone(),
         mechanism: turns.mechanism,
         cache: turns.llc,
         waits,
         time: None,
-        guardian,
     })
 }
 
@@ -95,7 +86,7 @@ fn followed(request: &Request, place: Place, quiet: bool) -> Result<Results> {
     let results = results?;
     if let Some(error) = &results.left_behind {
         say(&format!(
-            "terrace: {error}; put it back with: terrace doctor --clean\n"
+            "terrace: {error}; it is put back as soon as that is possible, or then by: terrace doctor --clean\n"
         ));
     }
     Ok(results)

@@ -150,7 +150,9 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
         waits: waits.map(Waits::finish),
         swap: SwapCounters::read().since(counted),
         end,
-        left_behind: session.close().err(),
+        left_behind: session
+            .close(&mut |text| observer(Event::Notice(text)))
+            .err(),
         target: subject.name,
         limit: subject.limit,
         tier: subject.tier,

@@ -88,7 +88,7 @@ pub fn calibrate(
     }
     let calibration = calibrate_in(&mut session, probe, tier, observer);
     drop(turn);
-    session.close()?;
+    session.close(&mut |text| observer(Event::Notice(text)))?;
     calibration
 }
 

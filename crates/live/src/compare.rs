@@ -192,7 +192,11 @@ pub fn perform(
         of: step.of,
     };
     let mut results = performance.perform()?;
-    results.left_behind = performance.session.close().err();
+    let Performance {
+        session, observe, ..
+    } = performance;
+    let mut told = |notice: &str| observe(step.clone(), Event::Notice(notice));
+    results.left_behind = session.close(&mut told).err();
     Ok(results)
 }
 

@@ -424,21 +424,23 @@ fn look_for_leftovers() -> Result<Found> {
     state.map_or_else(|| Ok(Found::default()), |state| Found::look(&state))
 }
 
-/// Removes what killed runs left behind; returns what was removed and what was left.
+/// Removes what killed runs left behind; returns what was removed and what was left. What is waited for is told to
+/// `say`.
 ///
 /// # Errors
 /// A failure if the state directory cannot be used.
-pub fn clean() -> Result<Cleaned> {
+pub fn clean(say: &mut dyn FnMut(&str)) -> Result<Cleaned> {
     let Some(state) = State::open(&state_directory())? else {
         return Ok(Cleaned::default());
     };
+    let _turn = state.take_turn(say);
     let found = Found::look(&state)?;
     let mut all = Cleaned {
         done: Vec::new(),
         left: found.strays,
     };
     for leftover in found.leftovers {
-        let cleaned = leftover.clean(&state);
+        let cleaned = leftover.clean(&state, say);
         all.done.extend(cleaned.done);
         all.left.extend(cleaned.left);
     }

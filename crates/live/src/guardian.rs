@@ -1,270 +1,282 @@
-//! A small process that restores `vm.page-cluster` while the owner of the knob is stopped (`SIGSTOP`,
-//! Ctrl-Z), sets it again when the owner goes on, and restores it for good when the owner is killed. A value that
-//! neither of both has written is another program's, and is left.
+//! A small process beside each command that changes the machine, which puts back what the command cannot put back
+//! itself: for good after a `kill -9` of the command, and for the time in which it is stopped (`SIGSTOP`, Ctrl-Z) what
+//! must not be left changed then, `vm.page-cluster` and how tasks are scheduled.
 //!
-//! A stopped process runs no code, and only its parent learns of the stop. So the guardian polls the
-//! owner's state, which costs one system call, and learns of its end by a pidfd. It is a fork that
-//! closes all descriptors but the four it needs, so that it keeps no pipe of the owner open, and has a
-//! session of its own, so that the terminal's job control does not stop it too. It shares the owner's
-//! lock of the knob, so that no other run takes the knob between the ends of owner and guardian.
+//! It is this program, started anew, so that it keeps nothing of the command open and may allocate; it has a session of
+//! its own, so that what ends the command's terminal, session or process group does not reach it. What is to be put back
+//! it reads in the command's journal, as `terrace doctor --clean` does, and in the same way: the cgroup and the swap
+//! areas when the program has ended, an area only if what is in it has room. Until then it waits for the programs that
+//! hold it up, and it ends with the last change. Who kills the whole control group (systemd, at the stop of a unit) kills
+//! it too; then the next command with this state directory puts back what is left, or `terrace doctor --clean`.
+//!
+//! It sleeps until the command ends. Only while a change must not outlast a stop does it look at the command's state 20
+//! times a second, because the kernel tells only the parent of a process that it was stopped.
 
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, parent_id};
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
 
-use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
-use rustix::process::{pidfd_send_signal, waitid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use terrace_base::process::{Figures, hold};
+use terrace_base::{Context, Error, Result};
 
-use terrace_base::Blocked;
+use crate::journal::leftover::{Awaited, Found};
+use crate::journal::{Change, State};
+use crate::sched::held::put_back_all;
+use crate::sysctl;
+use crate::tier::holders::holders;
 
-use crate::memory::Mapping;
+/// Interval at which the command's state is polled.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Longest time until it is looked again whether a program has left its group, or an area has room: from the first, twice
+/// as long each time. The end of a program is seen at once.
+const LOOK_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// Programs whose end is waited for at a time.
+const AT_A_TIME: usize = 64;
 
-/// Interval at which the owner's state is polled.
-const LOOK_EVERY_MS: libc::c_int = 50;
-/// Value of the knob for single pages.
-const SINGLE: &[u8] = b"0";
-/// Bytes that include a value of the knob.
-const VALUE_BYTES: usize = 32;
-/// Bytes that include the state in `/proc/PID/stat`.
-const STAT_BYTES: usize = 128;
+/// The hidden subcommand that runs [`watch`].
+static SUBCOMMAND: OnceLock<&'static str> = OnceLock::new();
+
+/// Has this program guard its commands: its subcommand of this name, with the number of a process and a state directory
+/// for arguments, runs [`watch`]. Without it nothing is guarded, as in tests of this library.
+pub fn serve_by(subcommand: &'static str) {
+    let _ = SUBCOMMAND.set(subcommand);
+}
 
 /// A running guardian; ends when dropped.
 #[derive(Debug)]
-pub struct Guardian {
-    process: OwnedFd,
-    wanted: Shared,
-}
-
-/// The value that the guardian shall write.
-struct Orders<'a> {
-    found: &'a [u8],
-    wanted: &'a AtomicU8,
-}
-
-/// What the knob shall be while the owner runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Wanted {
-    /// The value found.
-    Found,
-    /// Single pages.
-    Single,
-    /// The owner is about to write one of them.
-    Changing,
-    /// What another program has written.
-    Foreign,
-}
-
-impl Wanted {
-    fn read(from: &AtomicU8) -> Self {
-        match from.load(Ordering::SeqCst) {
-            0 => Self::Found,
-            1 => Self::Single,
-            2 => Self::Changing,
-            _ => Self::Foreign,
-        }
-    }
-}
-
-/// The descriptors that the guardian needs.
-struct Descriptors {
-    /// A pidfd of the owner.
-    owner: RawFd,
-    /// `/proc/PID/stat` of the owner.
-    stat: RawFd,
-    knob: RawFd,
-    /// Empty when nothing is to be restored.
-    lock: RawFd,
+pub(crate) struct Guardian {
+    child: Child,
+    looks_for_stops: bool,
 }
 
 impl Guardian {
-    /// Starts a guardian of this process, which restores `knob` to `found` and shares `lock`.
+    /// Starts a guardian of this process; `None` if the program has none ([`serve_by`]).
     ///
     /// # Errors
-    /// The kernel's.
-    pub fn start(knob: &Path, found: &str, lock: &File) -> io::Result<Self> {
-        let wanted = Shared::new()?;
-        let owner = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
-        let stat = File::open("/proc/self/stat")?;
-        let knob = File::options().read(true).write(true).open(knob)?;
-        let descriptors = Descriptors {
-            owner: owner.as_raw_fd(),
-            stat: stat.as_raw_fd(),
-            knob: knob.as_raw_fd(),
-            lock: lock.as_raw_fd(),
+    /// A failure if it cannot be started.
+    pub fn start(state: &Path) -> Result<Option<Self>> {
+        let Some(subcommand) = SUBCOMMAND.get() else {
+            return Ok(None);
         };
-        let orders = Orders {
-            found: std::ffi::OsStr::new(found).as_bytes(),
-            wanted: wanted.value(),
-        };
-        // The child inherits our handlers and the pipe that they write to.
-        let blocked = Blocked::all();
-        // SAFETY: what the child does until it exits is system calls on values made before, and
-        // allocates nothing; no destructor runs in it.
-        let child = match unsafe { libc::fork() } {
-            0 => guard(&descriptors, &orders),
-            child => child,
-        };
-        let error = io::Error::last_os_error();
-        drop(blocked);
-        let Some(child) = Pid::from_raw(child).filter(|_| child > 0) else {
-            return Err(error);
-        };
-        let process = pidfd_open(child, PidfdFlags::empty())?;
-        wait_for_session(child);
-        Ok(Self { process, wanted })
+        let mut command = Command::new("/proc/self/exe");
+        command
+            .arg0("terrace")
+            .arg(subcommand)
+            .arg(std::process::id().to_string())
+            .arg(state)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .current_dir("/");
+        // SAFETY: system calls alone. The signal is blocked before the guardian can take it, so that it is not ended by
+        // one that comes early.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                block_call();
+                Ok(())
+            });
+        }
+        let child = command.spawn().map_err(|e| {
+            Error::failure(format!(
+                "cannot start the process that puts changes of the machine back after a kill ({e}); raise the limit \
+                 that it meets (ulimit -a)"
+            ))
+        })?;
+        Ok(Some(Self {
+            child,
+            looks_for_stops: false,
+        }))
     }
 
-    /// Sets what the knob shall be while the owner runs: [`Wanted::Changing`] before the owner writes the knob, and
-    /// what it has written afterwards.
-    pub fn want(&self, wanted: Wanted) {
-        self.wanted.value().store(wanted as u8, Ordering::SeqCst);
+    /// Has it look for stops of this process from now on.
+    pub fn look_for_stops(&mut self) {
+        if !std::mem::replace(&mut self.looks_for_stops, true) {
+            // SAFETY: takes integers; the child has not been waited for, so the number is its.
+            unsafe { libc::kill(self.child.id() as libc::pid_t, CALL) };
+        }
+    }
+
+    /// Leaves it to put back what is left, after the end of this process.
+    pub fn leave(self) {
+        std::mem::forget(self);
     }
 }
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        let _ = pidfd_send_signal(&self.process, Signal::KILL);
-        let _ = waitid(WaitId::PidFd(self.process.as_fd()), WaitIdOptions::EXITED);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
-/// Waits until `child` leads a session of its own: until then, a stop of our process group would stop
-/// it, too.
-///
-/// Asks the C library, as our own session is numbered 0 in a PID namespace that its leader is not in
-/// (a container entered from outside), which `rustix` takes for impossible.
-fn wait_for_session(child: Pid) {
-    let child = child.as_raw_nonzero().get();
-    // SAFETY: takes and returns integers.
-    let session = || unsafe { libc::getsid(child) };
-    while ![child, -1].contains(&session()) {
-        std::thread::yield_now();
-    }
-}
+/// The signal that has a guardian look for stops.
+const CALL: libc::c_int = libc::SIGUSR1;
 
-/// Body of the guardian process.
-fn guard(descriptors: &Descriptors, orders: &Orders) -> ! {
-    // SAFETY: these take integers and static strings.
+fn call() -> libc::sigset_t {
+    // SAFETY: an all-zero set is a valid value, and it is ours to write.
     unsafe {
-        libc::setsid();
-        libc::chdir(c"/".as_ptr());
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, CALL);
+        set
+    }
+}
+
+fn block_call() {
+    let call = call();
+    // SAFETY: reads the set alone.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const call, std::ptr::null_mut()) };
+}
+
+/// Guards a command of terrace, which has started this process, by the journals in the directory `state`.
+///
+/// # Errors
+/// A usage error if that process has not started this one, a failure if the state directory cannot be used.
+pub fn watch(owner: u32, state: &Path) -> Result<()> {
+    // SAFETY: takes integers and a static string; nothing of this process is open yet beside its standard streams.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
         libc::prctl(libc::PR_SET_NAME, c"terrace-guard".as_ptr());
     }
-    close_all_but(descriptors);
-    let mut stopped = false;
-    loop {
-        if has_ended(descriptors.owner) {
-            put_back(descriptors.knob, orders);
-            // SAFETY: takes integers; _exit runs nothing of the process it was forked from.
-            unsafe {
-                libc::ftruncate(descriptors.lock, 0);
-                libc::_exit(0);
-            }
+    let process = hold(owner).filter(|_| parent_id() == owner);
+    match process {
+        Some(process) => follow(owner, &process, state)?,
+        // It was killed before this process came to hold it, or it is not of this process.
+        None if has_left_something(owner, state)? => {}
+        None => {
+            return Err(Error::usage(
+                "terrace itself starts this command beside others; run one of those",
+            ));
         }
-        let now = is_stopped(descriptors.stat);
+    }
+    take_back(owner, state)
+}
+
+fn has_left_something(owner: u32, state: &Path) -> Result<bool> {
+    let Some(state) = State::open(state)? else {
+        return Ok(false);
+    };
+    let left = Found::look(&state)?.leftovers;
+    Ok(left.iter().any(|leftover| leftover.owner() == owner))
+}
+
+/// Waits for the end of the owner, and looks for stops when it is called to.
+fn follow(owner: u32, process: &OwnedFd, state: &Path) -> Result<()> {
+    let calls = calls().or_fail(|| "cannot receive signals".into())?;
+    let stat = File::open(format!("/proc/{owner}/stat")).ok();
+    let (mut looks, mut stopped) = (false, false);
+    loop {
+        let pause = looks.then_some(LOOK_EVERY);
+        let mut asked = vec![PollFd::new(process, PollFlags::IN)];
+        if !looks {
+            asked.push(PollFd::new(&calls, PollFlags::IN));
+        }
+        wait_for(&mut asked, pause);
+        let ready = |at: usize| asked.get(at).is_some_and(|it| !it.revents().is_empty());
+        if ready(0) {
+            return Ok(());
+        }
+        looks |= ready(1);
+        let figures = stat.as_ref().and_then(Figures::read);
+        let now = figures.is_some_and(|it| it.state == 'T');
         match (stopped, now) {
-            (false, true) => put_back(descriptors.knob, orders),
-            (true, false) => carry_on(descriptors, orders),
+            (false, true) => put_back_for_now(owner, state),
+            // A task is changed again by its owner.
+            (true, false) => sysctl::carry_on(state, owner),
             _ => {}
         }
         stopped = now;
     }
 }
 
-/// Restores the knob if it has single pages by the owner's hand.
-fn put_back(knob: RawFd, orders: &Orders) {
-    let wanted = Wanted::read(orders.wanted);
-    if [Wanted::Single, Wanted::Changing].contains(&wanted) && has(knob, SINGLE) {
-        write(knob, orders.found);
-    }
-}
-
-/// Sets the knob as the owner wants it, if it has the value found. What the owner writes meanwhile holds in the end.
-fn carry_on(descriptors: &Descriptors, orders: &Orders) {
-    let knob = descriptors.knob;
-    if Wanted::read(orders.wanted) != Wanted::Single || !has(knob, orders.found) {
-        return;
-    }
-    write(knob, SINGLE);
-    loop {
-        match Wanted::read(orders.wanted) {
-            Wanted::Single | Wanted::Foreign => return,
-            Wanted::Found => return write(knob, orders.found),
-            Wanted::Changing if has_ended(descriptors.owner) => return,
-            Wanted::Changing => {}
+/// Returns a descriptor that can be read once this process was called.
+fn calls() -> io::Result<OwnedFd> {
+    block_call();
+    let call = call();
+    // SAFETY: reads the set; the descriptor is new, and nobody else has it.
+    unsafe {
+        match libc::signalfd(-1, &raw const call, libc::SFD_CLOEXEC) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd)),
         }
     }
 }
 
-/// Whether the knob has this value.
-fn has(knob: RawFd, value: &[u8]) -> bool {
-    let mut text = [0u8; VALUE_BYTES];
-    // SAFETY: writes to `text`, at most its length.
-    let read = unsafe { libc::pread(knob, text.as_mut_ptr().cast(), text.len(), 0) };
-    text[..usize::try_from(read).unwrap_or(0)].trim_ascii() == value
+/// Waits until one of the descriptors is ready, at most for this time.
+fn wait_for(asked: &mut [PollFd], pause: Option<Duration>) {
+    let pause = pause.and_then(|pause| Timespec::try_from(pause).ok());
+    let _ = poll(asked, pause.as_ref());
 }
 
-fn write(knob: RawFd, text: &[u8]) {
-    // SAFETY: reads `text`, of its length. An error cannot be reported to anybody.
-    unsafe { libc::pwrite(knob, text.as_ptr().cast(), text.len(), 0) };
-}
-
-/// Waits for an interval, or until the owner's end.
-fn has_ended(owner: RawFd) -> bool {
-    let mut asked = libc::pollfd {
-        fd: owner,
-        events: libc::POLLIN,
-        revents: 0,
+/// Puts back what the owner, which was stopped, must not leave changed. It stays in the journal.
+fn put_back_for_now(owner: u32, path: &Path) {
+    let Ok(Some(state)) = State::open(path) else {
+        return;
     };
-    // SAFETY: one entry, which is ours to write.
-    unsafe { libc::poll(&raw mut asked, 1, LOOK_EVERY_MS) == 1 }
-}
-
-/// Whether the owner's state, after its name in brackets, is `T`.
-fn is_stopped(stat: RawFd) -> bool {
-    let mut text = [0u8; STAT_BYTES];
-    // SAFETY: writes to `text`, at most its length.
-    let read = unsafe { libc::pread(stat, text.as_mut_ptr().cast(), text.len(), 0) };
-    let text = &text[..usize::try_from(read).unwrap_or(0)];
-    let name_ends = text.iter().rposition(|&byte| byte == b')');
-    name_ends.and_then(|end| text.get(end + 2)) == Some(&b'T')
-}
-
-fn close_all_but(descriptors: &Descriptors) {
-    let it = descriptors;
-    let mut kept = [it.owner, it.stat, it.knob, it.lock];
-    kept.sort_unstable();
-    let mut first = 0;
-    for fd in kept {
-        close_range(first, fd - 1);
-        first = fd + 1;
-    }
-    close_range(first, RawFd::MAX);
-}
-
-fn close_range(first: RawFd, last: RawFd) {
-    if first <= last {
-        // SAFETY: takes integers; what is closed is of no use in this process.
-        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    for change in Found::changes_of(&state, owner) {
+        match change {
+            Change::PageCluster(_) => sysctl::suspend(path, owner),
+            // The owner goes on or is killed; then they are put back again.
+            Change::Scheduling(tasks) => drop(put_back_all(&tasks)),
+            _ => {}
+        }
     }
 }
 
-/// A value shared by two processes.
-#[derive(Debug)]
-struct Shared(Mapping);
-
-impl Shared {
-    fn new() -> io::Result<Self> {
-        Mapping::new(size_of::<AtomicU8>(), libc::MAP_SHARED).map(Self)
+/// Puts back what the owner, which has ended, has left, and what ended commands have left to it.
+fn take_back(owner: u32, path: &Path) -> Result<()> {
+    let mut pause = LOOK_AGAIN.0;
+    loop {
+        let Some(state) = State::open(path)? else {
+            return Ok(());
+        };
+        let Some(awaited) = clean(owner, &state)? else {
+            return Ok(());
+        };
+        let programs = match awaited {
+            Awaited::Program(pid) => vec![pid],
+            Awaited::Room => holders().iter().map(|holder| holder.pid).collect(),
+        };
+        let held: Vec<_> = programs
+            .into_iter()
+            .filter_map(hold)
+            .take(AT_A_TIME)
+            .collect();
+        let mut asked: Vec<_> = held
+            .iter()
+            .map(|it| PollFd::new(it, PollFlags::IN))
+            .collect();
+        wait_for(&mut asked, Some(pause));
+        let has_ended = asked.iter().any(|it| !it.revents().is_empty());
+        pause = match has_ended {
+            true => LOOK_AGAIN.0,
+            false => (pause * 2).min(LOOK_AGAIN.1),
+        };
+        if has_ended {
+            // What it had is given up in a moment, and it is still listed until its parent has asked for it.
+            std::thread::sleep(LOOK_EVERY);
+        }
     }
+}
 
-    fn value(&self) -> &AtomicU8 {
-        // SAFETY: the mapping is zero at first, which is `Found`, holds nothing but this atomic, and
-        // lives as long as we do.
-        unsafe { self.0.start().cast().as_ref() }
+/// Cleans; returns what it has to wait for, if something is left that will be possible later.
+fn clean(owner: u32, state: &State) -> Result<Option<Awaited>> {
+    let is_due = |leftover: &crate::journal::leftover::Leftover| {
+        leftover.owner() == owner || leftover.was_left_to_others()
+    };
+    let _turn = state.take_turn(&mut |_| {});
+    for leftover in Found::look(state)?.leftovers {
+        if is_due(&leftover) {
+            leftover.clean(state, &mut |_| {});
+        }
     }
+    let left = Found::look(state)?.leftovers.into_iter().filter(is_due);
+    Ok(left.filter_map(|leftover| leftover.awaited()).next())
 }

@@ -28,7 +28,7 @@ pub mod fault_sample;
 pub mod faults;
 pub mod fetchers;
 pub mod footprint;
-mod guardian;
+pub mod guardian;
 pub mod hierarchy;
 mod image;
 pub mod input;

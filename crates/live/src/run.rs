@@ -35,6 +35,7 @@ use crate::steer::Aids;
 use crate::steered::Steered;
 use crate::swapped::SwapCounter;
 use crate::sysctl::{Attempt, Hand, PageCluster};
+use crate::tier::swapoff::Say;
 use crate::tier::{Demand, MEMORY_COSTS, Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
 use crate::view::{self, Covers, View};
@@ -281,18 +282,20 @@ impl Session {
         self.tier = Some(Tier::default());
     }
 
-    /// Removes the tier, or leaves it to other runs (`neighbours`). Dropping a session does
-    /// the same, but cannot report an error.
+    /// Removes the tier, or leaves it to other runs (`neighbours`), and tells `say` what is waited for.
+    /// Dropping a session does the same, but cannot report anything.
     ///
     /// # Errors
-    /// A failure if the kernel cannot read the pages back.
-    pub fn close(mut self) -> Result<()> {
-        self.end_tier()
+    /// A failure that names an area that stays on.
+    pub fn close(mut self, say: &mut dyn FnMut(&str)) -> Result<()> {
+        self.end_tier(say)
     }
 
-    fn end_tier(&mut self) -> Result<()> {
+    fn end_tier(&mut self, say: Say) -> Result<()> {
         let tier = self.tier.take();
-        tier.map_or(Ok(()), |tier| neighbours::settle(tier, &mut self.journal))
+        tier.map_or(Ok(()), |tier| {
+            neighbours::settle(tier, &mut self.journal, say)
+        })
     }
 
     /// Describes the tier for people.
@@ -732,6 +735,6 @@ fn start(
 impl Drop for Session {
     fn drop(&mut self) {
         // A change that cannot be undone now stays in the journal for `terrace doctor --clean`.
-        let _ = self.end_tier();
+        let _ = self.end_tier(&mut |_| {});
     }
 }

@@ -4,30 +4,31 @@
 //! an administrator writes meanwhile is reported, and left as it is. Only uid 0 may write it, whatever capabilities a user has; in a container it may be read-only.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::guardian::{Guardian, Wanted};
 use crate::journal::state::distrust;
 use crate::privilege;
 use terrace_base::{Context, Error, Result, lock};
 
 const KNOB: &str = "/proc/sys/vm/page-cluster";
+const LOCK: &str = "terrace-page-cluster.lock";
 /// Its value for one page a fault.
 const SINGLE: &str = "0";
 /// Directory for files that do not outlive a boot.
 const RUN: &str = "/run";
+/// How often the guardian looks whether an owner that goes on has written the knob.
+const LOOKS: usize = 100_000;
 
 /// Ownership of the knob, which is restored when dropped.
 #[derive(Debug)]
 pub struct PageCluster {
     hand: Hand,
-    /// Locked while this process owns the knob; contains the value to restore after a `kill -9`, and
-    /// the number of this process.
+    /// Locked while this process owns the knob; contains the value to restore after a `kill -9`, the
+    /// number of this process, and whose value the knob has.
     lock: File,
-    guardian: Option<Guardian>,
 }
 
 /// Whose value the knob has: shared by its owner and by who tells the user.
@@ -68,18 +69,7 @@ impl PageCluster {
     /// # Errors
     /// A failure if the knob cannot be read, or the lock cannot be used.
     pub fn acquire(state: &Path) -> Result<Attempt> {
-        Self::acquire_knob(Path::new(KNOB), &directory(state))
-    }
-
-    /// Same as [`PageCluster::acquire`], with a guardian that restores the knob when this process cannot.
-    fn acquire_knob(knob: &Path, directory: &Path) -> Result<Attempt> {
-        let mut attempt = Self::take(knob, directory)?;
-        if let Attempt::Taken(taken) = &mut attempt {
-            let guardian = Guardian::start(knob, taken.found(), &taken.lock);
-            let what = || "cannot start the process that guards vm.page-cluster".into();
-            taken.guardian = Some(guardian.or_fail(what)?);
-        }
-        Ok(attempt)
+        Self::take(Path::new(KNOB), &directory(state))
     }
 
     fn take(knob: &Path, directory: &Path) -> Result<Attempt> {
@@ -87,7 +77,7 @@ impl PageCluster {
             Err(e) if is_forbidden(&e) => return Ok(Attempt::Forbidden),
             opened => opened.or_fail(|| format!("cannot write {}", knob.display()))?,
         };
-        let path = directory.join("terrace-page-cluster.lock");
+        let path = directory.join(LOCK);
         let what = || format!("cannot use {}", path.display());
         let mut lock = open_lock(&path)?;
         let mut text = String::new();
@@ -102,25 +92,21 @@ impl PageCluster {
         let found = found.filter(|found| found.parse::<u32>().is_ok());
         let found = found.filter(|found| [SINGLE, found].contains(&now.as_str()));
         let found = found.unwrap_or(&now).to_owned();
-        let ours = format!("{found} {}", std::process::id());
-        lock.set_len(0)
-            .and_then(|()| lock.seek(SeekFrom::Start(0)))
-            .and_then(|_| lock.write_all(ours.as_bytes()))
-            .or_fail(what)?;
         let last = Last {
             ours: now,
             foreign: None,
             told: false,
         };
-        Ok(Attempt::Taken(Self {
+        let taken = Self {
             hand: Hand {
                 knob: knob.to_owned(),
                 found,
                 last: Arc::new(Mutex::new(last)),
             },
             lock,
-            guardian: None,
-        }))
+        };
+        taken.note(Wanted::Found).or_fail(what)?;
+        Ok(Attempt::Taken(taken))
     }
 
     /// Returns the value found.
@@ -140,24 +126,105 @@ impl PageCluster {
     pub fn set(&self, single: bool) -> io::Result<()> {
         let mut last = lock(&self.hand.last);
         if self.hand.is_foreign(&mut last) {
-            self.tell_guardian(Wanted::Foreign);
-            return Ok(());
+            return self.note(Wanted::Foreign);
         }
         let value = if single { SINGLE } else { self.found() };
-        self.tell_guardian(Wanted::Changing);
+        self.note(Wanted::Changing)?;
         let written = fs::write(&self.hand.knob, value);
         value.clone_into(&mut last.ours);
-        self.tell_guardian(if single {
+        self.note(if single {
             Wanted::Single
         } else {
             Wanted::Found
-        });
+        })?;
         written
     }
 
-    fn tell_guardian(&self, wanted: Wanted) {
-        if let Some(guardian) = &self.guardian {
-            guardian.want(wanted);
+    /// Writes down whose value the knob has, for the guardian.
+    fn note(&self, wanted: Wanted) -> io::Result<()> {
+        let text = format!("{} {} {}", self.found(), std::process::id(), wanted.word());
+        self.lock.write_all_at(text.as_bytes(), 0)?;
+        self.lock.set_len(text.len() as u64)
+    }
+}
+
+/// What the knob shall be while the owner runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// The value found.
+    Found,
+    /// Single pages.
+    Single,
+    /// The owner is about to write one of them.
+    Changing,
+    /// What another program has written.
+    Foreign,
+}
+
+impl Wanted {
+    /// Returns the word for it in the lock: all are of one length, so that a reader sees one or another.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Found => "f",
+            Self::Single => "s",
+            Self::Changing => "c",
+            Self::Foreign => "x",
+        }
+    }
+
+    /// Reads the lock in `directory`, with the value to restore; `None` unless it is of this process.
+    fn of(owner: u32, directory: &Path) -> Option<(Self, String)> {
+        let text = fs::read_to_string(directory.join(LOCK)).ok()?;
+        let mut words = text.split(' ');
+        let found = words.next().filter(|found| found.parse::<u32>().is_ok())?;
+        let named: u32 = words.next()?.parse().ok()?;
+        let word = words.next().filter(|_| named == owner)?;
+        let all = [Self::Found, Self::Single, Self::Changing, Self::Foreign];
+        let wanted = all.into_iter().find(|wanted| wanted.word() == word)?;
+        Some((wanted, found.to_owned()))
+    }
+}
+
+/// Restores the knob while its owner is stopped, if it has single pages by the owner's hand.
+pub(crate) fn suspend(state: &Path, owner: u32) {
+    suspend_knob(Path::new(KNOB), &directory(state), owner);
+}
+
+fn suspend_knob(knob: &Path, directory: &Path, owner: u32) {
+    let Some((wanted, found)) = Wanted::of(owner, directory) else {
+        return;
+    };
+    let is_single = || read(knob).is_ok_and(|now| now == SINGLE);
+    if [Wanted::Single, Wanted::Changing].contains(&wanted) && is_single() {
+        // An error cannot be reported to anybody.
+        let _ = fs::write(knob, found);
+    }
+}
+
+/// Sets the knob as its owner wants it, which goes on, if it has the value found. What the owner writes meanwhile holds
+/// in the end.
+pub(crate) fn carry_on(state: &Path, owner: u32) {
+    carry_on_with(Path::new(KNOB), &directory(state), owner);
+}
+
+fn carry_on_with(knob: &Path, directory: &Path, owner: u32) {
+    let wanted = || Wanted::of(owner, directory);
+    let is_found = |found: &String| read(knob).is_ok_and(|now| now == *found);
+    match wanted() {
+        Some((Wanted::Single, found)) if is_found(&found) => {
+            let _ = fs::write(knob, SINGLE);
+        }
+        _ => return,
+    }
+    // It takes the owner two system calls to get from one to the next.
+    for _ in 0..LOOKS {
+        match wanted() {
+            Some((Wanted::Found, found)) => {
+                let _ = fs::write(knob, found);
+                return;
+            }
+            Some((Wanted::Changing, _)) => std::thread::yield_now(),
+            _ => return,
         }
     }
 }
@@ -187,8 +254,6 @@ impl Hand {
 
 impl Drop for PageCluster {
     fn drop(&mut self) {
-        // Before the lock is released: it would restore the knob of another owner.
-        self.guardian = None;
         if self.set(false).is_ok() {
             let _ = self.lock.set_len(0);
         }

@@ -6,11 +6,14 @@ mod demotion;
 mod device;
 mod file;
 mod growth;
+pub(crate) mod holders;
 pub(crate) mod identity;
 mod loop_device;
 mod lower;
+mod room;
 mod share;
 mod spec;
+pub(crate) mod swapoff;
 pub(crate) mod swaps;
 pub(crate) mod zram;
 
@@ -39,6 +42,7 @@ pub use identity::{Identity, Node};
 use lower::Lower;
 pub use share::Shares;
 pub use spec::{Choice, Spec};
+use swapoff::Say;
 pub(crate) use swaps::NEGLIGIBLE;
 pub use zram::Moved;
 
@@ -333,16 +337,16 @@ impl Tier {
     /// Switches the areas off and removes them.
     ///
     /// # Errors
-    /// A failure if the kernel cannot read the pages back.
-    pub fn remove(mut self) -> Result<()> {
-        self.take_back()
+    /// A failure that names an area that stays on.
+    pub(crate) fn remove(mut self, say: Say) -> Result<()> {
+        self.take_back(say)
     }
 
     /// Removes the areas without pages of other programs, and leaves the others on.
     ///
     /// # Errors
     /// Same as for [`Self::remove`].
-    pub(crate) fn remove_all_but_used(mut self) -> Result<()> {
+    pub(crate) fn remove_all_but_used(mut self, say: Say) -> Result<()> {
         self.growth = None;
         self.demotion = None;
         self.areas.retain(|(area, _)| area.used() <= NEGLIGIBLE);
@@ -350,10 +354,10 @@ impl Tier {
             // What is in use is above it.
             self.lower.take().into_iter().for_each(Lower::leave);
         }
-        self.take_back()
+        self.take_back(say)
     }
 
-    fn take_back(&mut self) -> Result<()> {
+    fn take_back(&mut self, say: Say) -> Result<()> {
         self.growth = None;
         self.demotion = None;
         let areas = std::mem::take(&mut self.areas);
@@ -361,11 +365,11 @@ impl Tier {
         let removed = areas
             .iter()
             .rev()
-            .map(|(area, identity)| area.remove(identity, false));
+            .map(|(area, identity)| area.remove(identity, false, say));
         let removed: Vec<_> = removed.collect();
         let removed: Result<()> = removed.into_iter().collect();
         match self.lower.take() {
-            Some(lower) if removed.is_ok() => lower.remove(),
+            Some(lower) if removed.is_ok() => lower.remove(say),
             // What could not be switched off is above it.
             lower => {
                 lower.into_iter().for_each(Lower::leave);
@@ -378,7 +382,7 @@ impl Tier {
 impl Drop for Tier {
     fn drop(&mut self) {
         // An area that cannot be removed now stays in the journal for `terrace doctor --clean`.
-        let _ = self.take_back();
+        let _ = self.take_back(&mut |_| {});
     }
 }
 

@@ -397,7 +397,9 @@ pub fn remarks(results: &Results) -> Vec<String> {
     }
     remarks.dedup();
     if let Some(error) = &results.left_behind {
-        remarks.push(format!("{error}; put it back with: terrace doctor --clean"));
+        remarks.push(format!(
+            "{error}; it is put back as soon as that is possible, or then by: terrace doctor --clean"
+        ));
     }
     remarks
 }

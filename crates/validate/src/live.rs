@@ -81,7 +81,7 @@ pub fn measure(
 ) -> Result<Measured> {
     let mut session = Session::open()?;
     let measured = measure_in(&mut session, plan, inputs, progress);
-    session.close()?;
+    session.close(&mut |text| progress(Event::Notice(text)))?;
     measured
 }
 

@@ -152,7 +152,7 @@ fn inputs(request: &Request, progress: &mut dyn FnMut(Event)) -> Result<Inputs> 
         },
     )?;
     let asked_to_end = session.asked_to_end();
-    session.close()?;
+    session.close(&mut |text| progress(Event::Notice(text)))?;
     match asked_to_end {
         Some(signal) => Err(Error::failure(format!(
             "ended by signal {signal} before anything was measured"

@@ -79,6 +79,14 @@ impl Machine {
         files.map(|name| self.state.path().join(name)).collect()
     }
 
+    /// Waits until what a killed command has left is put back, and checks that nothing else was left behind.
+    pub fn wait_until_as_found(&self) {
+        wait_for("all to be put back", || {
+            changes() == self.before && !self.files().iter().any(|name| name.ends_with(".json"))
+        });
+        self.assert_as_found();
+    }
+
     /// Checks that nothing was left behind.
     pub fn assert_as_found(&self) {
         assert_eq!(changes(), self.before);

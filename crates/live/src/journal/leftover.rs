@@ -19,9 +19,10 @@ use crate::delegation;
 use crate::nodes::balancing;
 use crate::peers;
 use crate::privilege;
-use crate::sched::held::{Held, put_back_all};
+use crate::sched::held::put_back_all;
 use crate::sysctl;
 use crate::tier::area::Area;
+use crate::tier::swapoff::Say;
 use crate::zswap;
 use terrace_base::mounts;
 use terrace_base::process::Figures;
@@ -53,6 +54,30 @@ pub struct Found {
     pub going_on: usize,
     /// A sentence for each file that has a journal's name but is not trusted.
     pub strays: Vec<String>,
+}
+
+/// What keeps a leftover from being undone for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// A process of the program.
+    Program(u32),
+    /// What is in its areas.
+    Room,
+}
+
+/// Puts back what killed processes have left, as far as that is possible now, unless another process is at it.
+pub(super) fn recover(state: &State) {
+    let found = || Found::look(state).unwrap_or_default().leftovers;
+    if found().is_empty() {
+        return;
+    }
+    let Some(_turn) = state.try_turn() else {
+        return;
+    };
+    for leftover in found() {
+        // What is left stays in its journal, for the guardian of its process and for `terrace doctor`.
+        leftover.clean(state, &mut |_| {});
+    }
 }
 
 /// Result of cleaning, for people.
@@ -112,17 +137,12 @@ impl Found {
         Ok(found)
     }
 
-    /// Returns the tasks whose scheduling a run has changed, by its journal; none if it has none.
-    pub(crate) fn scheduling_of(state: &State, owner: u32) -> Vec<Held> {
+    /// Returns what a process has changed, by its journals.
+    pub(crate) fn changes_of(state: &State, owner: u32) -> Vec<Change> {
         let names = state.names().unwrap_or_default().into_iter();
         let own = names.filter(|name| owner_of(name) == Some(owner));
         let entries = own.filter_map(|name| Entry::read(state, &name).ok()?);
-        let changes = entries.flat_map(|entry| entry.changes);
-        let tasks = changes.filter_map(|change| match change {
-            Change::Scheduling(tasks) => Some(tasks),
-            _ => None,
-        });
-        tasks.flatten().collect()
+        entries.flat_map(|entry| entry.changes).collect()
     }
 
     /// Whether there are no leftovers.
@@ -135,6 +155,19 @@ impl Leftover {
     /// Returns the process whose run has left it.
     pub(crate) fn owner(&self) -> u32 {
         self.entry.owner.pid
+    }
+
+    /// Whether its run has ended and left it to runs that went on then.
+    pub(crate) fn was_left_to_others(&self) -> bool {
+        self.entry.ended
+    }
+
+    /// Returns what is to be waited for before the rest can be undone; `None` if waiting does not help.
+    pub(crate) fn awaited(&self) -> Option<Awaited> {
+        if let Some(process) = self.processes().first() {
+            return Some(Awaited::Program(*process));
+        }
+        (self.pages() > Bytes(0)).then_some(Awaited::Room)
     }
 
     /// Names the changes, for people.
@@ -159,7 +192,7 @@ impl Leftover {
 
     /// Undoes what can be undone: while the program still runs, all but its cgroup and tier. The journal
     /// then names only the rest, and is removed if nothing is left.
-    pub fn clean(mut self, state: &State) -> Cleaned {
+    pub fn clean(mut self, state: &State, say: Say) -> Cleaned {
         let mut cleaned = Cleaned::default();
         let running = self.processes();
         let journal = state.path().join(&self.name);
@@ -176,8 +209,14 @@ impl Leftover {
                 kept.push(change.clone());
                 continue;
             }
-            match self.undo(change, state) {
+            match self.undo(change, state, say) {
                 Ok(()) => cleaned.done.push(change.to_string()),
+                Err(error) if matches!(change, Change::Tier(area, _) if area.is_on()) => {
+                    kept.push(change.clone());
+                    cleaned
+                        .left
+                        .push(format!("{error}; clean again when they have ended"));
+                }
                 Err(error) => {
                     kept.push(change.clone());
                     cleaned.left.push(format!(
@@ -217,14 +256,14 @@ impl Leftover {
     ///
     /// # Errors
     /// A failure if an area cannot be removed; the journal stays then.
-    pub(crate) fn take_over(self, state: &State) -> Result<()> {
+    pub(crate) fn take_over(self, state: &State, say: Say) -> Result<()> {
         let mut changes = self.entry.changes.iter();
         let is_area = |change: &&Change| matches!(change, Change::Tier(..));
         changes
             .clone()
             .rev()
             .filter(is_area)
-            .try_for_each(|area| self.undo(area, state))?;
+            .try_for_each(|area| self.undo(area, state, say))?;
         if changes.all(Change::is_undone) {
             // The ended run may have removed it itself just now.
             let _ = state.remove(&self.name);
@@ -243,7 +282,7 @@ impl Leftover {
         }
     }
 
-    fn undo(&self, change: &Change, state: &State) -> Result<()> {
+    fn undo(&self, change: &Change, state: &State, say: Say) -> Result<()> {
         let rebooted = self.entry.owner.boot != boot_id();
         match change {
             // The boot has undone these; what has their names now is not ours.
@@ -273,19 +312,14 @@ impl Leftover {
                     Area::Device(path) => hold_device(path)?,
                     Area::Zram(..) => {}
                 }
-                area.remove(identity, rebooted)
+                area.remove(identity, rebooted, say)
             }
             Change::Cgroup(path) => {
                 self.hold_cgroup(path)?;
                 let removed = cgroup::remove(path);
                 removed.or_fail(|| "it cannot be removed".into())
             }
-            Change::Mount(mountpoint) if mounts::is_mounted(mountpoint) => {
-                hold_dead(mountpoint)?;
-                let unmounted = mounts::unmount(mountpoint, true);
-                unmounted.or_fail(|| "it cannot be unmounted".into())
-            }
-            Change::Mount(_) => Ok(()),
+            Change::Mount(mountpoint) => self.unmount(mountpoint, state),
             Change::Mounts => peers::restore(state.path()),
             Change::Callers(leaf) => {
                 if leaf.file_name() != Some(OsStr::new(delegation::CALLERS)) {
@@ -294,6 +328,23 @@ impl Leftover {
                 hold_group(leaf)?;
                 delegation::undo(leaf).or_fail(|| "it cannot be removed".into())
             }
+        }
+    }
+
+    /// Unmounts what no process serves any more. What is mounted there may be of a later process.
+    fn unmount(&self, mountpoint: &Path, state: &State) -> Result<()> {
+        let unmounted = mounts::unmount_dead(mountpoint);
+        let dead = unmounted.or_fail(|| "it cannot be unmounted".into())?;
+        if dead || !mounts::is_mounted(mountpoint) {
+            return Ok(());
+        }
+        let names = state.names().unwrap_or_default().into_iter();
+        let others = names.filter(|name| *name != self.name && owner_of(name).is_some());
+        let mut others = others.filter_map(|name| Entry::read(state, &name).ok()?);
+        let noted = Change::Mount(mountpoint.to_owned());
+        match others.any(|entry| entry.goes_on() && entry.changes.contains(&noted)) {
+            true => Ok(()),
+            false => Err(Error::failure("a process serves it")),
         }
     }
 
@@ -342,14 +393,6 @@ fn hold_device(path: &Path) -> Result<()> {
             path.display()
         ))),
         _ => Ok(()),
-    }
-}
-
-/// Checks that nothing serves a mount any more: what is mounted there may be of a later run.
-fn hold_dead(mountpoint: &Path) -> Result<()> {
-    match fs::metadata(mountpoint) {
-        Err(e) if e.raw_os_error() == Some(libc::ENOTCONN) => Ok(()),
-        _ => Err(Error::failure("a process serves it")),
     }
 }
 

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cgroup;
 use crate::delegation;
+use crate::guardian::Guardian;
 use crate::peers;
 use crate::sched::held::Held;
 use crate::tier::area::Area;
@@ -81,6 +82,8 @@ pub struct Journal {
     /// Number of the journal in this process, from 1.
     session: usize,
     entry: Entry,
+    /// Puts back what is in the journal if this process is killed; there from the first change on.
+    guardian: Option<Guardian>,
 }
 
 /// Returns `$TERRACE_STATE_DIR`, or the system's directory for state.
@@ -89,7 +92,8 @@ pub fn state_directory() -> PathBuf {
 }
 
 impl Journal {
-    /// Begins a journal in the directory `state`, which is made if it is missing.
+    /// Begins a journal in the directory `state`, which is made if it is missing, and puts back what killed processes
+    /// have left there.
     ///
     /// # Errors
     /// A failure if that cannot be written, or users other than root and the caller can write there.
@@ -97,22 +101,13 @@ impl Journal {
         let pid = std::process::id();
         let state = State::make(state)?;
         let owner = Owner::of(pid).ok_or_else(|| Error::failure("/proc is not mounted"))?;
-        // A journal that an earlier session of this process has left to other runs keeps its name.
+        leftover::recover(&state);
+        // What an earlier session of this process has left to other runs keeps its name, and so does what is left of a
+        // killed process that had this one's number.
         let mut sessions = (1..).map(|session| (session, journal_of(pid, session)));
-        let is_left = |name: &OsStr| {
-            let read = Entry::read(&state, name);
-            read.is_ok_and(|entry| entry.is_some_and(|entry| entry.ended && entry.owner == owner))
-        };
         let (session, name) = sessions
-            .find(|(_, name)| !is_left(name))
+            .find(|(_, name)| !state.has(name))
             .unwrap_or((1, journal_of(pid, 1)));
-        if state.has(&name) {
-            return Err(Error::failure(format!(
-                "{} is there from a run that was killed, a process of this one's number; put back \
-                 what it left first: terrace doctor --clean",
-                state.path().join(&name).display()
-            )));
-        }
         Ok(Self {
             state,
             name,
@@ -122,6 +117,7 @@ impl Journal {
                 changes: Vec::new(),
                 ended: false,
             },
+            guardian: None,
         })
     }
 
@@ -149,8 +145,15 @@ impl Journal {
     /// Records a change that is about to be made, or more about a recorded area.
     ///
     /// # Errors
-    /// A failure if the file cannot be written: then nothing may be changed.
+    /// A failure if the file cannot be written, or no guardian started: then nothing may be changed.
     pub fn note(&mut self, change: Change) -> Result<()> {
+        if self.guardian.is_none() {
+            self.guardian = Guardian::start(self.state.path())?;
+        }
+        let outlasts_stops = !matches!(change, Change::PageCluster(_) | Change::Scheduling(_));
+        if let Some(guardian) = self.guardian.as_mut().filter(|_| !outlasts_stops) {
+            guardian.look_for_stops();
+        }
         let changes = &mut self.entry.changes;
         match changes.iter_mut().find(|noted| noted.is_of(&change)) {
             Some(noted) if *noted == change => return Ok(()),
@@ -171,6 +174,11 @@ impl Journal {
         }
         self.entry.ended = true;
         self.save()
+    }
+
+    /// Leaves its guardian to put back what ended runs have left to this one.
+    pub(crate) fn leave_guardian(&mut self) {
+        self.guardian.take().into_iter().for_each(Guardian::leave);
     }
 
     /// Names the changes that are not undone, for people.
@@ -196,8 +204,10 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         let undone = self.entry.changes.iter().all(Change::is_undone);
-        if undone {
-            let _ = self.state.remove(&self.name);
+        match undone {
+            true => drop(self.state.remove(&self.name)),
+            // It puts back the rest when that is possible.
+            false => self.leave_guardian(),
         }
     }
 }

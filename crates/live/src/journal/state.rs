@@ -8,20 +8,25 @@
 //! only have to be closed to everybody else.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 
+use crate::tier::swapoff::Say;
 use terrace_base::{Context, Error, Result, user};
 
 /// Upper limit of a journal's bytes.
 const LARGEST: u64 = 1 << 20;
+/// Pause between two looks at a lock, and the time after which a wait for it is told of.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+const QUIET: Duration = Duration::from_secs(1);
 
 /// The state directory.
 #[derive(Debug)]
@@ -84,6 +89,30 @@ impl State {
             ));
         }
         Ok(Some(Self { path, directory }))
+    }
+
+    /// Has this process alone put changes back, until the result is dropped: of two at once, one would
+    /// write a journal that the other has just removed. Goes on without if the kernel has no such locks here.
+    pub(crate) fn take_turn(&self, say: Say) -> Option<File> {
+        let directory = File::open(&self.path).ok()?;
+        let mut told = Instant::now().checked_add(QUIET);
+        loop {
+            match directory.try_lock() {
+                Ok(()) => return Some(directory),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(_)) => return None,
+            }
+            if told.take_if(|at| Instant::now() >= *at).is_some() {
+                say("waits for another process of terrace that puts changes of the machine back");
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Same as [`State::take_turn`], unless another process has the turn: then it is `None`.
+    pub(crate) fn try_turn(&self) -> Option<File> {
+        let directory = File::open(&self.path).ok()?;
+        directory.try_lock().is_ok().then_some(directory)
     }
 
     /// Returns the path without links.

@@ -52,7 +52,7 @@ fn clean(state: &State, entry: &Entry) -> Cleaned {
     state.write(&journal(), &entry.text().unwrap()).unwrap();
     let mut found = Found::look(state).unwrap();
     assert_eq!(found.strays, [] as [String; 0]);
-    found.leftovers.remove(0).clean(state)
+    found.leftovers.remove(0).clean(state, &mut |_| {})
 }
 
 /// Checks that this one change is left, for this reason, and its journal too.
@@ -368,7 +368,9 @@ fn what_was_handed_over_is_left_to_the_run_that_goes_on() {
     let identity = made(&area);
     let mut entry = killed(vec![Change::Tier(area.clone(), identity)]);
     entry.ended = true;
+    // Before it is there, because a run that begins puts back what nobody needs any more.
     let own = Journal::begin(here.path()).unwrap();
+    let mut other = Journal::begin(here.path()).unwrap();
     let name = format!("run-{}.json", entry.owner.pid);
     fs::write(here.path().join(&name), entry.text().unwrap()).unwrap();
     let alone = Found::beside(&own).unwrap();
@@ -379,7 +381,6 @@ fn what_was_handed_over_is_left_to_the_run_that_goes_on() {
         "no run goes on"
     );
 
-    let mut other = Journal::begin(here.path()).unwrap();
     other.name = journal_of(1, 1);
     other.entry.owner = Owner::of(1).unwrap();
     other.note(Change::PageCluster("3".into())).unwrap();
@@ -388,7 +389,7 @@ fn what_was_handed_over_is_left_to_the_run_that_goes_on() {
     assert!(Found::look(&state).unwrap().is_empty(), "it is no leftover");
 
     for run in beside.handed_over {
-        run.take_over(own.directory()).unwrap();
+        run.take_over(own.directory(), &mut |_| {}).unwrap();
     }
     assert!(!area.path().exists() && !here.path().join(name).exists());
 }
@@ -409,6 +410,38 @@ fn a_process_that_has_left_something_begins_another_journal() {
     assert_eq!(others.handed_over.len(), 1);
     fs::remove_file(area.path()).unwrap();
     state.remove(&journal_of(std::process::id(), 1)).unwrap();
+}
+
+#[test]
+fn a_process_that_begins_puts_back_what_killed_ones_left() {
+    let (here, state) = here();
+    let area = swap_file(here.path());
+    let identity = made(&area);
+    let entry = killed(vec![Change::Tier(area.clone(), identity)]);
+    state.write(&journal(), &entry.text().unwrap()).unwrap();
+    // Another process is at it.
+    let turn = state.take_turn(&mut |_| {}).unwrap();
+    Journal::begin(here.path()).unwrap();
+    assert!(area.path().exists());
+    drop(turn);
+    Journal::begin(here.path()).unwrap();
+    assert!(!area.path().exists() && !state.has(&journal()));
+}
+
+#[test]
+fn what_is_left_of_a_process_with_our_number_does_not_keep_us_from_beginning() {
+    let (here, state) = here();
+    let us = std::process::id();
+    let group = here.path().join(format!("{}-1", name_of(us)));
+    fs::create_dir(&group).unwrap();
+    let mut entry = killed(vec![Change::Cgroup(group)]);
+    entry.owner.pid = us;
+    state
+        .write(&journal_of(us, 1), &entry.text().unwrap())
+        .unwrap();
+    let own = Journal::begin(here.path()).unwrap();
+    assert_eq!(own.name(), format!("{}-s2", name_of(us)));
+    assert!(state.has(&journal_of(us, 1)), "it cannot be put back");
 }
 
 #[test]

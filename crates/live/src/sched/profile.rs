@@ -104,7 +104,6 @@ fn run(
         cache: Some(Bytes(cache.effective_bytes)),
         waits: false,
         time: None,
-        guardian: Vec::new(),
     };
     let off = Spec::parse("off").map_err(Error::usage)?;
     let mix = Mix::Programs(vec![program.clone()]);

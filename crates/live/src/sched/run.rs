@@ -1,6 +1,5 @@
 //! Runs a mix of programs, or attaches to programs that run, with turns by a policy.
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
@@ -63,8 +62,6 @@ pub struct Settings {
     pub waits: bool,
     /// Time after which it ends, if it is attached to programs; `None` if they end it.
     pub time: Option<Duration>,
-    /// Command line of the guardian ([`super::guard::watch`]), without its argument.
-    pub guardian: Vec<OsString>,
 }
 
 /// What happens meanwhile.
@@ -148,7 +145,6 @@ impl Session {
             machine: machine(settings.cache),
             wanted: settings.mechanism,
             cpus: cpus.clone(),
-            guardian: settings.guardian.clone(),
         })?;
         let switches = Switches::open(&cpus);
         let births = Births::open();

@@ -1,7 +1,6 @@
 //! Which tasks take turns, and by which mechanism: CPU-bound ones are admitted, and let go when they sleep.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use terrace_base::{Error, Result};
@@ -10,7 +9,6 @@ use terrace_policy::sched::{Curve, Machine, Spec, Turns};
 use super::attributes::{Attributes, IDLE, has_slices};
 use super::choice::{Choice, Wanted, Way};
 use super::counters::Counters;
-use super::guard::Guard;
 use super::held::Held;
 use super::mechanism::{Mechanism, Steered};
 use super::population::Population;
@@ -35,15 +33,12 @@ pub(crate) struct Plan {
     pub wanted: Wanted,
     /// CPUs on which turns are passed on.
     pub cpus: Cpus,
-    /// Command line of the guardian.
-    pub guardian: Vec<OsString>,
 }
 
 /// Tasks that take turns.
 pub(crate) struct Steering {
     plan: Plan,
     choice: Choice,
-    // Its tasks are put back before the guardian ends.
     mechanism: Box<dyn Mechanism>,
     tasks: BTreeMap<u32, Held>,
     /// Tasks that are left alone, as they chose a policy by themselves.
@@ -51,7 +46,6 @@ pub(crate) struct Steering {
     judge_at: Instant,
     /// Misses after the beginning of a turn, as last learnt of a task of each program.
     curves: BTreeMap<usize, Curve>,
-    _guard: Guard,
 }
 
 impl Plan {
@@ -95,7 +89,6 @@ impl Steering {
         let choice = Choice::among(&plan.ways()?).ok_or_else(|| Error::failure("no mechanism"))?;
         Ok(Some(Self {
             mechanism: mechanism(&plan, choice.now())?,
-            _guard: Guard::start(&plan.guardian)?,
             choice,
             plan,
             tasks: BTreeMap::new(),

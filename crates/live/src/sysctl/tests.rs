@@ -1,7 +1,3 @@
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
 use super::*;
 
 /// A file in place of the knob, and the directory of its lock.
@@ -26,7 +22,7 @@ fn value(knob: &Path) -> String {
 #[test]
 fn one_owner_at_a_time_and_put_back() {
     let (state, knob) = knob();
-    let acquire = || PageCluster::acquire_knob(&knob, state.path());
+    let acquire = || PageCluster::take(&knob, state.path());
     let owner = taken(acquire());
     let second = acquire().unwrap();
     assert!(matches!(second, Attempt::Another(pid) if pid == Some(std::process::id())));
@@ -45,7 +41,7 @@ fn one_owner_at_a_time_and_put_back() {
 #[test]
 fn what_another_program_writes_meanwhile_is_left_and_told_once() {
     let (state, knob) = knob();
-    let acquire = || taken(PageCluster::acquire_knob(&knob, state.path()));
+    let acquire = || taken(PageCluster::take(&knob, state.path()));
     // Each value that the owner may have written last, and what another program writes.
     for (single, foreign) in [(true, "5"), (false, "5"), (false, "0")] {
         fs::write(&knob, "3\n").unwrap();
@@ -95,29 +91,8 @@ fn what_was_written_after_a_kill_is_what_the_next_owner_finds() {
 }
 
 #[test]
-fn a_guardian_leaves_what_another_program_has_written() {
-    let (state, knob) = knob();
-    let owner = Owner::start(state.path());
-    fs::write(&knob, "5").unwrap();
-    for signal in [libc::SIGSTOP, libc::SIGCONT] {
-        owner.send(signal);
-        // Longer than its pause; a slow machine sees less of it.
-        std::thread::sleep(Duration::from_millis(200));
-        assert_eq!(value(&knob), "5");
-    }
-    let guardian = owner.children().remove(0);
-    owner.send(libc::SIGKILL);
-    wait_for("the guardian to end", || {
-        let stat = fs::read_to_string(format!("/proc/{guardian}/stat")).unwrap_or_default();
-        stat.is_empty() || stat.contains(") Z ")
-    });
-    assert_eq!(value(&knob), "5");
-}
-
-#[test]
 fn after_a_kill_the_next_owner_knows_what_to_put_back() {
     let (state, knob) = knob();
-    // Without a guardian, which may have been killed as well.
     let take = || PageCluster::take(&knob, state.path());
     let killed = taken(take());
     killed.set(true).unwrap();
@@ -147,164 +122,42 @@ fn what_a_lock_says_is_a_number_that_root_or_the_caller_wrote() {
     assert!(take().is_err(), "a link is not followed");
 }
 
-/// Names the directory in which [`an_owner_in_another_process`] takes the knob.
-const OWNER_IN: &str = "TERRACE_TEST_OWNER_IN";
-
-/// The owner that other tests stop and kill; no test by itself.
 #[test]
-#[ignore = "started by other tests"]
-fn an_owner_in_another_process() {
-    let directory = std::env::var_os(OWNER_IN).expect("started by another test");
-    let directory = PathBuf::from(directory);
-    let knob = directory.join("knob");
-    let owner = taken(PageCluster::acquire_knob(&knob, &directory));
+fn a_stopped_owner_s_knob_is_as_found_and_goes_on_where_it_was() {
+    let (state, knob) = knob();
+    let us = std::process::id();
+    let owner = taken(PageCluster::take(&knob, state.path()));
+    for single in [true, false] {
+        owner.set(single).unwrap();
+        let wanted = value(&knob);
+        suspend_knob(&knob, state.path(), us);
+        assert_eq!(value(&knob), "3");
+        carry_on_with(&knob, state.path(), us);
+        assert_eq!(value(&knob), wanted);
+    }
+}
+
+#[test]
+fn a_guardian_leaves_what_another_program_has_written() {
+    let (state, knob) = knob();
+    let us = std::process::id();
+    let owner = taken(PageCluster::take(&knob, state.path()));
     owner.set(true).unwrap();
-    let ready = directory.join("ready");
-    fs::write(&ready, "").unwrap();
-    while ready.exists() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    owner.set(false).unwrap();
+    fs::write(&knob, "5").unwrap();
+    suspend_knob(&knob, state.path(), us);
+    carry_on_with(&knob, state.path(), us);
+    assert_eq!(value(&knob), "5");
+}
+
+#[test]
+fn the_knob_of_another_owner_is_left_alone() {
+    let (state, knob) = knob();
+    let owner = taken(PageCluster::take(&knob, state.path()));
     owner.set(true).unwrap();
-}
-
-/// Returns the command that has `launcher` run [`an_owner_in_another_process`].
-fn owner_by(launcher: &[&str]) -> Command {
-    let mut command = Command::new(launcher[0]);
-    command
-        .args(&launcher[1..])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact"])
-        .arg("sysctl::tests::an_owner_in_another_process");
-    command
-}
-
-/// An owner in a process group of its own, as a shell's job is; killed at the end.
-struct Owner(Child);
-
-impl Owner {
-    fn start(directory: &Path) -> Self {
-        let ready = directory.join("ready");
-        let _ = fs::remove_file(&ready);
-        let child = owner_by(&["env"])
-            .env(OWNER_IN, directory)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        let owner = Self(child);
-        wait_for("the owner", || ready.exists());
-        owner
-    }
-
-    fn send(&self, signal: i32) {
-        // SAFETY: kill takes two integers; the group is the child's, which was not waited for.
-        assert_eq!(unsafe { libc::kill(-(self.0.id() as i32), signal) }, 0);
-    }
-
-    /// Returns its children.
-    fn children(&self) -> Vec<String> {
-        let pid = self.0.id();
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-        tasks
-            .flat_map(|task| fs::read_to_string(task.unwrap().path().join("children")))
-            .flat_map(|text| {
-                text.split_whitespace()
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-            })
-            .collect()
-    }
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn wait_for(what: &str, mut happened: impl FnMut() -> bool) {
-    let since = Instant::now();
-    while !happened() {
-        let waited = since.elapsed();
-        assert!(waited < Duration::from_secs(600), "waited for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-#[test]
-fn a_stopped_owner_changes_nothing_and_goes_on_where_it_was() {
-    let (state, knob) = knob();
-    let mut owner = Owner::start(state.path());
+    suspend_knob(&knob, state.path(), 1);
     assert_eq!(value(&knob), "0");
-    for stop in [libc::SIGSTOP, libc::SIGTSTP] {
-        owner.send(stop);
-        wait_for("the knob to be put back", || value(&knob) == "3");
-        owner.send(libc::SIGCONT);
-        wait_for("the knob to be set again", || value(&knob) == "0");
-    }
-    let guardians = owner.children();
-    assert_eq!(guardians.len(), 1, "one guardian");
-    fs::remove_file(state.path().join("ready")).unwrap();
-    assert!(owner.0.wait().unwrap().success());
-    assert_eq!(value(&knob), "3");
-    let gone = || !Path::new("/proc").join(&guardians[0]).exists();
-    assert!(gone(), "its guardian went before it, and was waited for");
-}
-
-#[test]
-fn a_killed_owner_s_knob_is_put_back_and_nothing_of_it_is_held() {
-    let (state, knob) = knob();
-    for stop_first in [false, true] {
-        let mut owner = Owner::start(state.path());
-        let guardian = owner.children().remove(0);
-        let held = || {
-            fs::read_dir(format!("/proc/{guardian}/fd"))
-                .unwrap()
-                .count()
-        };
-        wait_for("the guardian to hold what it needs", || held() == 4);
-        if stop_first {
-            owner.send(libc::SIGSTOP);
-        }
-        owner.send(libc::SIGKILL);
-        // Its output ends with it, although its guardian lives on for a moment.
-        let mut output = String::new();
-        let mut pipe = owner.0.stdout.take().unwrap();
-        pipe.read_to_string(&mut output).unwrap();
-        owner.0.wait().unwrap();
-        wait_for("the knob to be put back", || value(&knob) == "3");
-        wait_for("the knob to be free", || {
-            matches!(
-                PageCluster::take(&knob, state.path()).unwrap(),
-                Attempt::Taken(_)
-            )
-        });
-        wait_for("the guardian to end", || {
-            let stat = fs::read_to_string(format!("/proc/{guardian}/stat")).unwrap_or_default();
-            // A machine whose init does not reap orphans keeps their numbers.
-            stat.is_empty() || stat.contains(") Z ")
-        });
-        let lock = state.path().join("terrace-page-cluster.lock");
-        assert_eq!(fs::read_to_string(lock).unwrap(), "");
-    }
-}
-
-#[test]
-#[ignore = "needs root for a PID namespace; run by make test-root"]
-fn an_owner_whose_session_is_led_from_outside_its_namespace() {
-    let (state, knob) = knob();
-    let launched = owner_by(&["unshare", "--pid", "--fork", "--kill-child"])
-        .env(OWNER_IN, state.path())
-        .stdout(Stdio::null())
-        .spawn();
-    let mut owner = Owner(launched.unwrap());
-    let ready = state.path().join("ready");
-    wait_for("the owner", || ready.exists());
-    assert_eq!(value(&knob), "0");
-    fs::remove_file(ready).unwrap();
-    assert!(owner.0.wait().unwrap().success());
-    assert_eq!(value(&knob), "3");
+    drop(owner);
+    fs::write(&knob, "0").unwrap();
+    suspend_knob(&knob, state.path(), std::process::id());
+    assert_eq!(value(&knob), "0", "nobody owns it any more");
 }

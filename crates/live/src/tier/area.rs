@@ -10,6 +10,7 @@ use terrace_base::{Bytes, Context, Error, Result};
 use uuid::Uuid;
 
 use super::identity::Identity;
+use super::swapoff::{Say, switch_off};
 use super::{file, swaps, zram};
 
 /// The smallest area worth having.
@@ -107,17 +108,17 @@ impl Area {
     }
 
     /// Switches it off and removes it, if its identity matches. Does nothing if that was done before.
-    /// `rebooted` says that it was made before the last boot.
+    /// `rebooted` says that it was made before the last boot. What is waited for is told to `say`.
     ///
     /// # Errors
-    /// A failure if something else lies there, the kernel cannot read its pages back, or the file
-    /// cannot be removed.
-    pub fn remove(&self, identity: &Identity, rebooted: bool) -> Result<()> {
+    /// A failure if something else lies there, what is in it has no room elsewhere, or the file cannot be
+    /// removed.
+    pub(crate) fn remove(&self, identity: &Identity, rebooted: bool, say: Say) -> Result<()> {
         let path = self.path();
         let what = || format!("cannot take back the swap area {}", path.display());
         let file = identity.open(&path, rebooted)?;
         if let Some(file) = &file {
-            swaps::switch_off(&path, file).or_fail(what)?;
+            switch_off(&path, file, say)?;
         }
         match (self, file) {
             (Self::File(..), Some(_)) => fs::remove_file(&path),

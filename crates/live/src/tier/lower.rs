@@ -13,6 +13,7 @@ use super::area::Area;
 use super::device;
 use super::identity::Identity;
 use super::loop_device::LoopDevice;
+use super::swapoff::Say;
 use super::{Demand, Spec, file, sizes, zram};
 use crate::journal::{Change, Journal};
 
@@ -116,9 +117,9 @@ impl Lower {
     ///
     /// # Errors
     /// A failure if that is not possible; it stays in the journal.
-    pub fn remove(mut self) -> Result<()> {
+    pub fn remove(mut self, say: Say) -> Result<()> {
         self.is_settled = true;
-        self.area.remove(&self.identity, false)
+        self.area.remove(&self.identity, false, say)
     }
 }
 
@@ -126,7 +127,7 @@ impl Drop for Lower {
     fn drop(&mut self) {
         if !self.is_settled {
             // What cannot be removed now stays in the journal for `terrace doctor --clean`.
-            let _ = self.area.remove(&self.identity, false);
+            let _ = self.area.remove(&self.identity, false, &mut |_| {});
         }
     }
 }
@@ -200,8 +201,9 @@ mod tests {
         let (area, identity) = (lower.area.clone(), lower.identity.clone());
         lower.leave();
         assert!(area.path().exists());
-        area.remove(&Identity::fresh(), false).unwrap_err();
-        area.remove(&identity, false).unwrap();
+        let remove = |identity: &Identity| area.remove(identity, false, &mut |_| {});
+        remove(&Identity::fresh()).unwrap_err();
+        remove(&identity).unwrap();
         assert!(!area.path().exists());
     }
 

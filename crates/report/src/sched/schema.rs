@@ -420,7 +420,6 @@ mod tests {
                 cache: None,
                 waits: false,
                 time: None,
-                guardian: Vec::new(),
             },
         };
         let results = Results {
