@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::fd::AsRawFd;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::mount::UnmountFlags;
 
 /// The subtype of our mounts, which the kernel shows as `fuse.terrace`.
@@ -51,7 +51,10 @@ pub fn unmount_dead(mountpoint: &Path) -> io::Result<bool> {
     let Ok(found) = rustix::fs::open(mountpoint, flags, Mode::empty()) else {
         return Ok(false);
     };
-    let is_dead = rustix::fs::fstat(&found).is_err_and(|e| e == rustix::io::Errno::NOTCONN);
+    // Asked for anew: the kernel may still know the attributes that a process told it of before it died.
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+    let asked = rustix::fs::statx(&found, "", flags, StatxFlags::TYPE);
+    let is_dead = asked.is_err_and(|e| e == rustix::io::Errno::NOTCONN);
     if !is_dead || !is_mounted(&without_links(mountpoint)) {
         return Ok(false);
     }

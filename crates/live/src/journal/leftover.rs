@@ -63,6 +63,8 @@ pub(crate) enum Awaited {
     Program(u32),
     /// What is in its areas.
     Room,
+    /// A mount that the kernel still takes for served.
+    Mount,
 }
 
 /// Puts back what killed processes have left, as far as that is possible now, unless another process is at it.
@@ -166,6 +168,13 @@ impl Leftover {
     pub(crate) fn awaited(&self) -> Option<Awaited> {
         if let Some(process) = self.processes().first() {
             return Some(Awaited::Program(*process));
+        }
+        let is_mounted = |change: &Change| match change {
+            Change::Mount(mountpoint) => mounts::is_mounted(mountpoint),
+            _ => false,
+        };
+        if self.entry.changes.iter().any(is_mounted) {
+            return Some(Awaited::Mount);
         }
         (self.pages() > Bytes(0)).then_some(Awaited::Room)
     }
