@@ -314,6 +314,35 @@ fn files_of_the_mount_itself_have_the_callers_umask() {
     }
 }
 
+/// Returns the bytes that a process has read by system calls.
+fn read_by(process: u32) -> usize {
+    let counts = fs::read_to_string(format!("/proc/{process}/io")).unwrap();
+    let read = counts.lines().find_map(|line| line.strip_prefix("rchar: "));
+    read.unwrap().parse().unwrap()
+}
+
+#[test]
+#[ignore = "needs /dev/fuse, Linux 6.9 and root; run by make test-root"]
+fn the_kernel_reads_and_writes_files_of_a_mount_without_levels() {
+    let place = Place::new();
+    let contents = place.file("a", 8 * MIB);
+    let (source, mounted) = (place.text("source"), place.text("mounted"));
+    let mut child = place
+        .command(&["mount", "-q", &source, &mounted])
+        .spawn()
+        .unwrap();
+    wait_for("the mount", || place.is_mounted());
+    let before = read_by(child.id());
+    assert!(fs::read(place.path("mounted").join("a")).unwrap() == contents);
+    fs::write(place.path("mounted").join("b"), &contents).unwrap();
+    assert!(fs::read(place.path("source").join("b")).unwrap() == contents);
+    let read = read_by(child.id()) - before;
+    assert!(read < MIB, "the mount has read {read} bytes");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+    place.assert_as_found();
+}
+
 #[test]
 #[ignore = "needs /dev/fuse and root; run by make test-root"]
 fn lines_of_fstab_mount_by_the_helper() {

@@ -15,6 +15,7 @@ use terrace_policy::admission::Chain;
 use terrace_policy::replacement;
 
 mod behind;
+mod names;
 
 /// A directory, and one to mount it on.
 struct Place {
