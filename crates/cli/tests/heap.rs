@@ -231,7 +231,7 @@ fn a_pool_that_is_damaged_is_refused_with_a_sentence() {
         ),
         (
             9,
-            "the pool has format version 259, and this program knows 1 to 3".to_owned(),
+            "the pool's header is damaged: its checksum is wrong".to_owned(),
         ),
         (
             8,
@@ -481,7 +481,7 @@ fn a_container_is_removed_with_all_that_it_holds() {
 #[test]
 fn of_many_findings_a_hundred_are_listed_and_the_rest_counted() {
     let pool = Pool::new();
-    let record = pool.find(&["record"]);
+    let record = pool.find(&["use=records"]);
     // The records of a chunk, of which each has 32 bytes.
     (0..120).for_each(|i| pool.flip(record / 4096 * 4096 + i * 32 + 24));
     let output = pool.run(&["check", "app.pool"]);
