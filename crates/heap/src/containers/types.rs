@@ -11,7 +11,7 @@ use std::fmt;
 use crate::checksum::checksum;
 use crate::error::{Cause, Error, Result, ensure};
 use crate::heap::Heap;
-use crate::medium::{Medium, WORD_BYTES};
+use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 use crate::ptr::Place;
 use crate::sink::{Sink, Source};
 
@@ -158,6 +158,8 @@ impl Described {
         let mut words = table.to_vec();
         words[self.marker.0] = self.marker.1;
         words.extend(types.encode());
+        // Whole lines, so that the table begins with a line and a change of it takes no second one.
+        words.resize(words.len().next_multiple_of(LINE_BYTES as usize / 8), 0);
         words
     }
 
