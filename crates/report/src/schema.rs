@@ -73,8 +73,8 @@ pub struct RunSettings {
     /// The version of the memory cgroup controller: 1 or 2.
     pub cgroup_version: u32,
     /// What the program saw of memory limits: `machine` for those that hold for terrace, as without it, or `limit` for
-    /// that of its own group. Null if it was not started; missing in older results.
-    #[serde(default)]
+    /// that of its own group. Missing if it was not started, and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_view: Option<View>,
     /// The kernel's release.
     pub kernel: String,
