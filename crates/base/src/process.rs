@@ -7,15 +7,19 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// Processes held at a time: fewer than the limit of open files.
 const AT_A_TIME: usize = 256;
 
-/// Opens a pidfd of a process; `None` if it has ended.
-pub fn hold(pid: u32) -> Option<OwnedFd> {
-    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-    pidfd_open(pid, PidfdFlags::empty()).ok()
+/// Opens a pidfd of a process.
+///
+/// # Errors
+/// Returns the reason of the system: the process has ended (`ESRCH`), or too many files are open.
+pub fn hold(pid: u32) -> io::Result<OwnedFd> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    Ok(pidfd_open(pid.ok_or(Errno::SRCH)?, PidfdFlags::empty())?)
 }
 
 /// Figures of a process (Linux, proc_pid_stat(5)).
@@ -104,7 +108,7 @@ pub fn signal_all(list: &dyn Fn() -> Vec<u32>, number: i32) {
     for pids in list().chunks(AT_A_TIME) {
         let held: Vec<_> = pids
             .iter()
-            .filter_map(|&pid| Some((pid, hold(pid)?)))
+            .filter_map(|&pid| Some((pid, hold(pid).ok()?)))
             .collect();
         let still = list();
         for (_, process) in held.iter().filter(|(pid, _)| still.contains(pid)) {
@@ -159,6 +163,6 @@ mod tests {
         assert!(another.try_wait().unwrap().is_none());
         signal(&hold(second).unwrap(), libc::SIGKILL);
         assert_eq!(another.wait().unwrap().signal(), Some(libc::SIGKILL));
-        assert!(hold(second).is_none(), "it has ended");
+        assert!(hold(second).is_err(), "it has ended");
     }
 }

@@ -336,7 +336,7 @@ impl Target {
 
     /// Targets the programs with these process ids, children that were not waited for.
     pub fn programs(pids: impl IntoIterator<Item = u32>) -> Self {
-        let held = pids.into_iter().filter_map(process::hold);
+        let held = pids.into_iter().filter_map(|pid| process::hold(pid).ok());
         Self::Programs(held.map(Arc::new).collect())
     }
 

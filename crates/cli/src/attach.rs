@@ -36,5 +36,7 @@ pub fn attach(arguments: &Attach) -> Result<ExitCode> {
         ));
     }
     let document = AttachDocument::of(&results, arguments.endurance);
-    outputs.show(&document, &text(&document))
+    let code = outputs.show(&document, &text(&document))?;
+    lines.end()?;
+    Ok(code)
 }

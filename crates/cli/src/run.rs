@@ -78,6 +78,7 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
     };
     let document = RunDocument::of(&results, arguments.endurance);
     outputs.say(&document, &text, People::beside_a_program(arguments.quiet))?;
+    lines.end()?;
     results.exit(request.repeat).end_like()
 }
 

@@ -145,7 +145,7 @@ pub fn watch(owner: u32, state: &Path) -> Result<()> {
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
         libc::prctl(libc::PR_SET_NAME, c"terrace-guard".as_ptr());
     }
-    let process = hold(owner).filter(|_| parent_id() == owner);
+    let process = hold(owner).ok().filter(|_| parent_id() == owner);
     match process {
         Some(process) => follow(owner, &process, state)?,
         // It was killed before this process came to hold it, or it is not of this process.
@@ -249,7 +249,7 @@ fn take_back(owner: u32, path: &Path) -> Result<()> {
         };
         let held: Vec<_> = programs
             .into_iter()
-            .filter_map(hold)
+            .filter_map(|pid| hold(pid).ok())
             .take(AT_A_TIME)
             .collect();
         let mut asked: Vec<_> = held

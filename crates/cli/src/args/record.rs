@@ -96,7 +96,7 @@ pub struct Record {
     /// End the recording when the emulator takes more memory than SIZE; half of what is available if not given
     ///
     /// What counts is what the emulator and the processes that it runs take together. The trace up to there is kept.
-    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = super::memory, allow_hyphen_values = true)]
     pub memory_limit: Option<Bytes>,
 
     #[command(flatten)]

@@ -82,13 +82,17 @@ impl Results {
     pub fn check(&self, inputs: &[Named], others: &[Named]) -> Result<()> {
         let given = self.given().into_iter();
         let named = given.map(|(form, path)| (form.option(), path));
-        let (standard, files): (Vec<_>, Vec<_>) = named.partition(|(_, path)| is_standard(path));
+        let (standard, files): (Vec<_>, Vec<_>) = others
+            .iter()
+            .copied()
+            .chain(named)
+            .partition(|(_, path)| is_standard(path));
         if let [(first, _), (second, _), ..] = standard[..] {
             return Err(Error::usage(format!(
                 "{first} and {second} cannot both be written to standard output; name a file for one"
             )));
         }
-        keep_apart(inputs, &[others, &files].concat())?;
+        keep_apart(inputs, &files)?;
         match self.json.as_deref().filter(|path| !is_standard(path)) {
             Some(path) if !may_be_json(path) => Err(Error::usage(format!(
                 "--json would overwrite {}, which is not JSON; to read it, write --json=- or put \

@@ -60,7 +60,7 @@ impl Programs {
 
     fn kill(&self) {
         for (pid, _) in &self.roots {
-            if let Some(process) = terrace_base::process::hold(*pid) {
+            if let Ok(process) = terrace_base::process::hold(*pid) {
                 terrace_base::process::signal(&process, libc::SIGKILL);
             }
         }

@@ -31,10 +31,7 @@ impl Watcher {
     /// Returns a failure if the system refuses a process.
     pub(super) fn of(pool: &Pool) -> Result<Self> {
         let what = || "cannot start a process that watches over the program".to_owned();
-        let recorder = hold(std::process::id());
-        let recorder = recorder
-            .ok_or_else(io::Error::last_os_error)
-            .or_fail(what)?;
+        let recorder = hold(std::process::id()).or_fail(what)?;
         // SAFETY: the child never returns and takes no lock but the allocator's, which the C
         // library's fork leaves free in the child.
         match unsafe { libc::fork() } {

@@ -9,6 +9,7 @@ mod full;
 mod general;
 mod huge;
 mod input;
+mod meanwhile;
 mod pages;
 mod place;
 mod run;
@@ -32,6 +33,7 @@ pub fn all() -> Vec<(&'static str, Vec<Case>)> {
         ("full", full::cases()),
         ("general", general::cases()),
         ("huge", huge::cases()),
+        ("meanwhile", meanwhile::cases()),
         ("pages", pages::cases()),
         ("place", place::cases()),
         ("same", same::cases()),

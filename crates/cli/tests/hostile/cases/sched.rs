@@ -49,7 +49,7 @@ pub fn cases() -> Vec<Case> {
             .nobody()
             .root()
             .usage("belongs to root"),
-        case("guard_of_another", "guard 1").usage("this command is for terrace sched"),
+        case("guard_of_another", "guard 1 {dir}").usage("terrace itself starts this command"),
     ];
     for slice in [
         "0",

@@ -131,6 +131,18 @@ fn on_device(name: &str, size: u64, content: Content, options: &'static [&str]) 
         .prepared(move |place| make_device(place, size, &content, options))
 }
 
+/// A run on a blank device of 256 MiB, of which it may use this much.
+fn sized_device(name: &str, allowed: &str) -> Case {
+    let line = "run -q --dram 64M --footprint 96M --tier {dir}/device --tier-size";
+    case(format!("device_{name}"), line)
+        .argument(allowed)
+        .and("-- true")
+        .variable("TERRACE_STATE_DIR", "{dir}/state")
+        .leaves("state")
+        .live()
+        .prepared(|place| make_device(place, 256 * MIB, &Vec::new(), &[]))
+}
+
 fn make_device(place: &Path, size: u64, content: &Content, options: &[&str]) {
     // On a disk: a temporary directory may be memory.
     let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
@@ -215,6 +227,8 @@ fn devices() -> Vec<Case> {
         all.push(on_device(name, size, content, &[]).usage(why));
     }
     all.push(on_device("partitions", size, partition_table(), &["--partscan"]).usage("holds data"));
+    all.push(sized_device("size_of_a_part", "64M"));
+    all.push(sized_device("size_beyond_it", "1G"));
     all.push(on_device("small", 32 * MIB, Vec::new(), &[]).usage("64.0 MiB are needed"));
     all.push(on_device("tiny", 512, Vec::new(), &[]).usage("are needed"));
     all.push(on_device("read_only", size, Vec::new(), &["--read-only"]).usage("is read-only"));
