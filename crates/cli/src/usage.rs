@@ -271,7 +271,7 @@ mod tests {
             ),
             (
                 "heap",
-                "no command was given behind `terrace heap`; there are info, check, dump, compact",
+                "no command was given behind `terrace heap`; there are info, check, dump, compact, copy, remove",
             ),
             ("heap info", "FILE is missing; see `terrace heap info -h`"),
             (
