@@ -10,7 +10,7 @@ use serde_json::Value;
 mod common;
 use common::{example, machine};
 
-const PROCESSES: u64 = 40;
+const PROCESSES: u64 = 44;
 const PAGES: u64 = 1024;
 const FORKS: u64 = 100;
 
@@ -19,7 +19,7 @@ const FORKS: u64 = 100;
 fn descriptors() -> u64 {
     // SAFETY: sysconf takes an integer and touches no memory of ours.
     let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    32 + 2 * u64::try_from(processors).expect("processors")
+    36 + 2 * u64::try_from(processors).expect("processors")
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 mod common;
 use common::{Machine, machine, text, wait_for};
+use tempfile::TempDir;
 
 /// What a neighbour keeps in memory, and the limit of its group.
 const KEPT: &str = "tail -c 160000000";
@@ -375,6 +376,25 @@ fn guardians(machine: &Machine) -> usize {
     commands.filter(is_ours).count()
 }
 
+/// A suite of this program of the shell.
+fn suite(program: &str) -> TempDir {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let text = format!(
+        r#"
+dram = ["25%"]
+repeat = 1
+
+[[program]]
+name = "count"
+description = "counts"
+command = ["sh", "-c", "{program}"]
+footprint = "64M"
+"#
+    );
+    fs::write(folder.path().join("suite.toml"), text).unwrap();
+    folder
+}
+
 #[test]
 #[ignore = "needs root and swap; run by make test-root"]
 fn a_kill_at_any_moment_leaves_nothing_after_the_program_s_end() {
@@ -383,11 +403,15 @@ fn a_kill_at_any_moment_leaves_nothing_after_the_program_s_end() {
     let readings = readings.to_str().unwrap();
     let program = "seq 9000000 | tail -c 40000000 | cksum";
     let run = ["run", "-q", "--dram", "16M", "--footprint", "64M"];
-    let commands: [&[&str]; 4] = [
+    let suite = suite(program);
+    let suite = suite.path().to_str().unwrap();
+    let commands: [&[&str]; 6] = [
         &[&run[..], &["--", "sh", "-c", program]].concat(),
         &[&run[..], &["--compare", "--", "sh", "-c", program]].concat(),
         &["calibrate", "-q", "--json", readings],
         &["sched", "run", "-q", "--", "sh", "-c", program],
+        &["bench", suite],
+        &["validate", "-q", "--dram", "16M", "--", "sh", "-c", program],
     ];
     for command in commands {
         for milliseconds in [3, 15, 40, 100, 300, 900] {

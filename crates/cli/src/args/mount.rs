@@ -57,7 +57,8 @@ pub struct Mount {
         long,
         value_name = "MEMORY",
         conflicts_with = "flash",
-        requires = "size"
+        requires = "size",
+        hide_short_help = true
     )]
     emulate: Option<String>,
 
@@ -104,10 +105,11 @@ pub struct Mount {
     #[arg(long, value_name = "TIME", default_value = "5years", value_parser = years)]
     life: f64,
 
-    /// How long names, attributes and directories are kept without asking SOURCE
+    /// How long names and attributes are kept
     ///
-    /// As 1s, 10m or 2h. What others change in SOURCE is seen that much later; what is changed through the mount is seen at
-    /// once. 0 keeps names and attributes for a second, and no directories.
+    /// SOURCE is not asked for them meanwhile, nor for directories. As 1s, 10m or 2h. What others change in SOURCE is
+    /// seen that much later; what is changed through the mount is seen at once. 0 keeps names and attributes for a
+    /// second, and no directories.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = attributes)]
     attributes: Duration,
 
