@@ -89,13 +89,16 @@ pub struct Record {
     #[arg(long, value_enum, default_value_t)]
     pub filter: Filter,
 
-    /// End the recording after N rows, and the program with it
+    /// End the recording after N rows
+    ///
+    /// The program ends with it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub limit: Option<u64>,
 
-    /// End the recording when the emulator takes more memory than SIZE; half of what is available if not given
+    /// Most memory that the emulator may take
     ///
-    /// What counts is what the emulator and the processes that it runs take together. The trace up to there is kept.
+    /// The recording ends when the emulator and the processes that it runs take more together; the trace up to there is
+    /// kept. Half of the available memory if not given.
     #[arg(long, value_name = "SIZE", value_parser = super::memory, allow_hyphen_values = true)]
     pub memory_limit: Option<Bytes>,
 
