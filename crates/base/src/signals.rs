@@ -1,7 +1,7 @@
 //! Signals sent to this process: passed on to the program that it runs, or noted while none runs.
 //!
 //! A signal is passed on unless the program has had it as a member of our process group, which a
-//! [`Witness`] tells.
+//! `Witness` tells.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};

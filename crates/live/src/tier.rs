@@ -88,7 +88,7 @@ pub struct Compressed {
 
 impl Tier {
     /// Prepares a tier of the size that `demand` asks for; if that is unknown, the tier grows with the use of
-    /// the program ([`Tier::follow`]), up to a bound. Notices go to `say`.
+    /// the program, up to a bound. Notices go to `say`.
     ///
     /// # Errors
     /// A usage error if the tier cannot be what was asked for; otherwise a failure.

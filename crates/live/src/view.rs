@@ -7,7 +7,7 @@
 //! that hold for Terrace itself, those of a container say, stay visible.
 //!
 //! Single files are covered, not the group's directory: groups that the program makes below its own stay in its
-//! budget. The root of version 2 has no limits to show; there [`UNLIMITED`] stands for them.
+//! budget. The root of version 2 has no limits to show; there `UNLIMITED` stands for them.
 //!
 //! Mounts that the program makes reach others as before, and theirs reach it, for each mount keeps its propagation
 //! (`peers` sees to mounts that have none). Only the hierarchy of groups gets no mount back from the program.

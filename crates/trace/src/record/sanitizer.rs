@@ -15,11 +15,16 @@ use object::{Endianness, ReadCache};
 /// libraries begin.
 struct Sanitizer(&'static str, &'static [u8], [&'static str; 2]);
 
-const SANITIZERS: [Sanitizer; 6] = [
+const SANITIZERS: [Sanitizer; 7] = [
     Sanitizer(
         "AddressSanitizer",
         b"__asan_init",
         ["libasan.so", "libclang_rt.asan"],
+    ),
+    Sanitizer(
+        "LeakSanitizer",
+        b"__lsan_init",
+        ["liblsan.so", "libclang_rt.lsan"],
     ),
     Sanitizer(
         "ThreadSanitizer",
@@ -202,6 +207,7 @@ mod tests {
     fn libraries_of_sanitizers_are_known_by_their_names() {
         for (library, expected) in [
             ("libasan.so.8", Some("AddressSanitizer")),
+            ("liblsan.so.0", Some("LeakSanitizer")),
             ("/usr/lib/libtsan.so.2", Some("ThreadSanitizer")),
             ("libclang_rt.hwasan-x86_64.so", Some("HWAddressSanitizer")),
             ("libubsan.so.1", None),
