@@ -1,24 +1,22 @@
 //! One program, run one way: with its budget, its tier and its steering, measured.
 
+mod life;
+mod limits_seen;
 mod measured;
+mod steering;
+mod way;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use terrace_policy::eviction;
 use terrace_policy::migration;
-use terrace_policy::prefetch::{self, Costs, Engine, Lessons};
 
 use crate::accounts::Accounts;
 use crate::budget::{Budget, Limits};
-use crate::cgroup::processes_in;
 use crate::delegation::{Leaf, Needed};
 use crate::dram;
-use crate::evictor::Evictor;
-use crate::faults::{FaultStream, Whose};
+use crate::faults::Whose;
 use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
-use crate::lesson::LessonFile;
 use crate::neighbours;
 use crate::nodes::balancing::Balancing;
 use crate::nodes::{self, Migrator, Nodes};
@@ -26,117 +24,26 @@ use crate::peers::Peers;
 use crate::placement::{Answers, Placement};
 use crate::pool::Pool;
 use crate::privilege;
-use crate::program::{Invocation, Program};
-use crate::reserve::Reserve;
-use crate::room::Room;
+use crate::program::Invocation;
 use crate::running::{Counts, Running};
 use crate::scope;
-use crate::steer::Aids;
-use crate::steered::Steered;
 use crate::swapped::SwapCounter;
-use crate::sysctl::{Attempt, Hand, PageCluster};
 use crate::tier::swapoff::Say;
-use crate::tier::{Demand, MEMORY_COSTS, Spec, Tier};
-use crate::turn::{self, Turn, Waiting};
-use crate::view::{self, Covers, View};
+use crate::tier::{Demand, Spec, Tier};
+use crate::turn::{Turn, Waiting};
+use crate::view::View;
 use crate::waits::Waits;
 use crate::written;
 use crate::zswap::{self, Charge, Zswap};
-use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target};
+use terrace_base::{Bytes, Result, Signals};
 
 pub use crate::dram::Dram;
 pub use crate::outcome::{Event, Faults, Observer, Outcome, Status};
 pub use measured::Settle;
+pub use way::{Policies, Way};
 
-/// Time that processes may outlive the program before a notice says so.
-const STRAGGLE: Duration = Duration::from_millis(300);
-
-/// One way to run a program whose memory is larger than its DRAM.
-#[derive(Clone)]
-pub enum Way {
-    /// Without a limit: DRAM alone.
-    AllDram,
-    /// The kernel's swap with the machine's settings.
-    Kernel,
-    /// The kernel's swap without readahead: critical page first.
-    KernelCpf,
-    /// The kernel's swap with the machine's settings, from which the objects of a placement are kept; or two memory nodes,
-    /// with those objects alone on the fast one.
-    Placed,
-    /// The kernel's swap, steered by policies; and the objects of a placement are kept from it, if there is one.
-    Terrace(Policies),
-    /// The kernel's own tiering of memory nodes, without a budget.
-    KernelTiering,
-    /// Pages on two memory nodes, moved as a policy decides; and the objects of a placement are kept on the fast one, if
-    /// there is one and the policy moves anything.
-    Migration(migration::Spec),
-}
-
-/// Policies that steer the kernel's swap.
-#[derive(Clone)]
-pub struct Policies {
-    /// What is fetched ahead.
-    pub prefetch: prefetch::Spec,
-    /// What leaves DRAM before the kernel needs room.
-    pub eviction: eviction::Spec,
-    /// What earlier runs left to learn from, and this one leaves.
-    pub lesson: Option<LessonFile>,
-}
-
-impl Policies {
-    /// Fetches ahead, and leaves what goes to the kernel.
-    pub fn fetching(prefetch: prefetch::Spec) -> Self {
-        Self {
-            prefetch,
-            eviction: eviction::Spec::default(),
-            lesson: None,
-        }
-    }
-
-    /// Starts what lets pages go, for a program with a DRAM limit; `None` if that is left to the kernel.
-    /// Keeps a reserve if nothing else changes the limit.
-    fn evictor(
-        &self,
-        budget: &Budget,
-        limit: Option<Bytes>,
-        limit_is_fixed: bool,
-    ) -> Result<Option<Evictor>> {
-        let Some((limit, room)) = limit.and_then(|limit| Some((limit, Room::of(budget, limit)?)))
-        else {
-            return Ok(None);
-        };
-        let policy = self.eviction.policy(limit.pages()).map_err(Error::usage)?;
-        let reserve = || match limit_is_fixed {
-            true => Reserve::keep(budget, limit),
-            false => Ok(None),
-        };
-        policy
-            .map(|policy| Evictor::start(policy, room, reserve()?))
-            .transpose()
-    }
-}
-
-impl Way {
-    /// Returns the name in tables and JSON.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::AllDram => "all-dram",
-            Self::Kernel => "kernel",
-            Self::KernelCpf => "kernel-cpf",
-            Self::Terrace(_) | Self::Migration(_) => "terrace",
-            Self::KernelTiering => "kernel-tiering",
-            Self::Placed => "placed",
-        }
-    }
-
-    /// Returns the file with what earlier runs left.
-    fn lesson(&self) -> Option<&LessonFile> {
-        match self {
-            Self::Terrace(policies) => policies.lesson.as_ref(),
-            _ => None,
-        }
-    }
-}
+use life::Held;
+use steering::leave_lesson;
 
 /// The machine during a run; undoes all changes when dropped.
 pub struct Session {
@@ -386,24 +293,9 @@ impl Session {
             invocation.environment.extend(answers.environment()?);
         }
         let writes = self.watch_writes(&budget)?;
-        let program = start(&invocation, &budget, covers, &self.signals)?;
-        self.signals.aim(Target::program(program.pid()));
-        // A signal between the start and here reached no process.
-        self.signals.pass_on();
-        let the_rest = |exit, observer: Observer| self.await_the_rest(&budget, exit, observer);
-        let (ended, seen) = running.watch(program, the_rest, observer);
-        self.signals.aim(Target::Nobody);
-        if let Some(tier) = &self.tier {
-            tier.follow(None);
-        }
-        let mut outcome = running.outcome(ended?, seen);
-        self.tell_of_phase(&outcome, observer);
-        drop(knob);
-        // Another program may have written it after the last look.
-        if let Some(notice) = hand.as_ref().and_then(Hand::notice) {
-            observer(Event::Notice(&notice));
-        }
-        outcome.written = writes.map(written::Watch::finish);
+        let program = self.start(&invocation, &budget, covers)?;
+        let held = Held { knob, writes };
+        let mut outcome = self.follow(program, running, held, observer)?;
         outcome.nodes = migrator.map(Migrator::finish);
         if answers.is_some_and(|answers| answers.finish().sites == 0) {
             observer(Event::Notice(
@@ -415,57 +307,11 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Starts to steer a program with this DRAM, if the way is one that steers. Otherwise returns the kernel's readahead,
-    /// which is held until the program has ended, if the way sets it.
-    fn steer(
-        &mut self,
-        way: &Way,
-        budget: &Budget,
-        limit: Option<Bytes>,
-        observer: Observer,
-    ) -> Result<(Option<Steered>, Option<PageCluster>, Option<Hand>)> {
-        let engine = self.engine(way, observer)?;
-        let readahead = match (way, &engine) {
-            (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way, observer)?,
-            _ => None,
-        };
-        let hand = readahead.as_ref().map(PageCluster::hand);
-        let Some(engine) = engine else {
-            return Ok((None, readahead, hand));
-        };
-        let evictor = match way {
-            Way::Terrace(policies) => {
-                policies.evictor(budget, limit, !self.charges_pool(budget))?
-            }
-            _ => None,
-        };
-        let aids = Aids {
-            gauge: Some(budget.fault_counter()),
-            readahead,
-            evictor,
-            lessons: way.lesson().map(|_| Lessons::default()),
-        };
-        let faults = FaultStream::open(budget.watched())?;
-        let dram = limit.unwrap_or_else(dram::total);
-        let steered = Steered::start(engine, faults, dram, aids)?;
-        Ok((Some(steered), None, hand))
-    }
-
     /// Starts to measure the waits of the program in this group, if that is asked for.
     fn measure_waits(&self, budget: &Budget) -> Result<Option<Waits>> {
         let group = || Whose::Group(budget.watched().to_owned());
         let waits = self.measures.waits.then(|| Waits::measure(&group()));
         waits.transpose()
-    }
-
-    /// Says so if the program ended before its figures were to begin to count.
-    fn tell_of_phase(&self, outcome: &Outcome, observer: Observer) {
-        if let (Some(after), None) = (self.measures.after, outcome.phase.from) {
-            observer(Event::Notice(&format!(
-                "the program ended before the {} s of --after, so the figures are of the whole run",
-                after.as_secs_f64()
-            )));
-        }
     }
 
     /// Starts to move pages between two nodes, or has the kernel do it, if the way is one of those.
@@ -495,55 +341,6 @@ impl Session {
             .notices(&spec)
             .for_each(|text| observer(Event::Notice(text)));
         Ok((Some(migrator), balancing))
-    }
-
-    /// Returns what programs have seen of memory limits so far; none before the first run.
-    pub fn view(&self, invocation: &Invocation) -> Option<View> {
-        match invocation.sees_limit {
-            true => Some(View::Limit),
-            false => self.view,
-        }
-    }
-
-    /// Returns the files of the program's group that are covered; none where it is to see its limit, or cannot but see
-    /// it, of which a notice tells.
-    fn covers(
-        &mut self,
-        invocation: &Invocation,
-        budget: &Budget,
-        observer: Observer,
-    ) -> Result<Option<Covers>> {
-        if invocation.sees_limit {
-            return Ok(None);
-        }
-        let view = match self.view {
-            Some(view) => view,
-            None => self.prepare_view(observer)?,
-        };
-        match view {
-            View::Machine => {
-                Covers::of(&budget.directories()[0], &self.hierarchies.memory).map(Some)
-            }
-            View::Limit => Ok(None),
-        }
-    }
-
-    /// Finds out what programs can see on this machine, and prepares it for that.
-    fn prepare_view(&mut self, observer: Observer) -> Result<View> {
-        let view = match view::check(&self.hierarchies.memory) {
-            Ok(()) => {
-                self.peers = Peers::join(&mut self.journal)?;
-                View::Machine
-            }
-            Err(why) => {
-                observer(Event::Notice(&format!(
-                    "the program sees the limit of its group, by which some programs size themselves: {why}"
-                )));
-                View::Limit
-            }
-        };
-        self.view = Some(view);
-        Ok(view)
     }
 
     /// Whether all memory of the program fits into its DRAM, as far as is known.
@@ -592,83 +389,6 @@ impl Session {
             .transpose()
     }
 
-    /// Returns the engine of the way; `None` if it has none, or if fetching cannot pay.
-    pub(crate) fn engine(&self, way: &Way, observer: Observer) -> Result<Option<Engine>> {
-        let Way::Terrace(policies) = way else {
-            return Ok(None);
-        };
-        let mut engine = policies.prefetch.engine(None).map_err(Error::usage)?;
-        let costs = match &self.tier {
-            Some(tier) if !zswap::takes_all(self.footprint) => tier.costs(),
-            Some(_) => MEMORY_COSTS,
-            None => Costs::DISK,
-        };
-        engine.set_costs(costs);
-        if let Some(file) = &policies.lesson
-            && !engine.learn(&file.read()?)
-        {
-            return Err(Error::usage(format!(
-                "`{}` learns nothing from earlier runs; use --learn with auto or replay",
-                policies.prefetch
-            )));
-        }
-        if engine.cannot_pay() {
-            observer(Event::Notice(&format!(
-                "on this tier a fault takes {} us and a fetch {} us, so fetching ahead cannot pay; \
-                 the kernel is left alone (--prefetch stream fetches all the same)",
-                costs.demand.as_micros(),
-                costs.fetch.as_micros()
-            )));
-            return Ok(None);
-        }
-        Ok(Some(engine))
-    }
-
-    /// Takes `vm.page-cluster`; sets it to single pages for
-    /// [`Way::KernelCpf`].
-    pub(crate) fn take_readahead(
-        &mut self,
-        way: &Way,
-        observer: Observer,
-    ) -> Result<Option<PageCluster>> {
-        let single = matches!(way, Way::KernelCpf);
-        let attempt = match single {
-            true => self.await_knob(observer)?,
-            false => Some(PageCluster::acquire(self.journal.state())?),
-        };
-        // A signal that came during the wait ends the program, too.
-        let Some(attempt) = attempt else {
-            return Ok(None);
-        };
-        let knob = match attempt {
-            Attempt::Taken(knob) => knob,
-            refused if single => return refused.require_single().map(|()| None),
-            refused => {
-                if let Some(notice) = refused.notice()
-                    && !std::mem::replace(&mut self.told_of_readahead, true)
-                {
-                    observer(Event::Notice(&notice));
-                }
-                return Ok(None);
-            }
-        };
-        let found = knob.found().to_owned();
-        self.journal.note(Change::PageCluster(found))?;
-        knob.set(single)
-            .or_fail(|| "cannot set vm.page-cluster".into())?;
-        Ok(Some(knob))
-    }
-
-    fn await_knob(&self, observer: Observer) -> Result<Option<Attempt>> {
-        turn::await_knob(
-            self.journal.state(),
-            &mut Waiting {
-                stop: &|| self.asked_to_end().is_some(),
-                told: &mut |text| observer(Event::Notice(text)),
-            },
-        )
-    }
-
     /// Waits until no other run compares; `None` if a signal asked to end meanwhile.
     ///
     /// # Errors
@@ -676,59 +396,6 @@ impl Session {
     pub fn await_turn(&self, told: &mut dyn FnMut(&str)) -> Result<Option<Turn>> {
         let stop = || self.asked_to_end().is_some();
         Turn::await_ours(self.journal.state(), &mut Waiting { stop: &stop, told })
-    }
-
-    /// Waits for processes that outlive the program, because their memory is in the tier; returns whether there were
-    /// any.
-    fn await_the_rest(&self, budget: &Budget, exit: Option<Exit>, observer: Observer) -> bool {
-        self.signals.forget_survived(exit.as_slice());
-        let group = budget.directories()[0].clone();
-        let left = move || processes_in(&group);
-        self.signals.aim(Target::Left(Arc::new(left)));
-        self.signals.pass_on();
-        let since = Instant::now();
-        let (mut told, mut is_outlived) = (false, false);
-        while !budget.processes().is_empty() {
-            is_outlived = true;
-            if !told && since.elapsed() > STRAGGLE {
-                told = true;
-                observer(Event::Notice(&format!(
-                    "the program has ended, {} of the processes it started still run; \
-                     waiting for them (a SIGTERM to terrace ends them)",
-                    budget.processes().len()
-                )));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        is_outlived
-    }
-}
-
-/// Writes what the next run may learn from this one, if that is asked for.
-fn leave_lesson(way: &Way, outcome: &mut Outcome, observer: Observer) -> Result<()> {
-    if let (Some(file), Some(lesson)) = (way.lesson(), outcome.lesson.take()) {
-        let foreseen = outcome
-            .prefetch
-            .is_some_and(|story| file.path().exists() && story.used >= outcome.major_faults);
-        let notice = file.leave(&lesson, foreseen)?;
-        observer(Event::Notice(&notice));
-    }
-    Ok(())
-}
-
-/// Starts a program in its group, of whose files some are covered.
-fn start(
-    invocation: &Invocation,
-    budget: &Budget,
-    covers: Option<Covers>,
-    signals: &Signals,
-) -> Result<Program> {
-    // Here, so that no process of ours belongs to the program's name space.
-    signals.aim(Target::Starting);
-    let start = || Program::start(invocation, &budget.entrances(), signals);
-    match covers {
-        Some(covers) => covers.within(start)?,
-        None => start(),
     }
 }
 

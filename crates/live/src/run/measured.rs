@@ -3,9 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use terrace_base::{Bytes, Result, Target};
+use terrace_base::{Bytes, Result};
 
-use super::{Event, Observer, Outcome, Session, Status, Way, leave_lesson, start};
+use super::life::Held;
+use super::steering::leave_lesson;
+use super::{Event, Observer, Outcome, Session, Status, Way};
 use crate::accounts::Accounts;
 use crate::budget::{Budget, Limits};
 use crate::counters::SwapCounters;
@@ -15,9 +17,8 @@ use crate::program::Invocation;
 use crate::running::{Counts, Running};
 use crate::steered::Steered;
 use crate::swapped::SwapCounter;
-use crate::sysctl::{Hand, PageCluster};
+use crate::sysctl::Hand;
 use crate::tier::Tier;
-use crate::written;
 use crate::zswap::{self, Charge};
 
 /// Pause between two looks at the memory of the program.
@@ -33,10 +34,8 @@ struct Settled {
     start: Counts,
     steered: Option<Steered>,
     charge: Option<Charge>,
-    writes: Option<written::Watch>,
     accounts: Option<Accounts>,
-    /// Held until the program has ended.
-    knob: Option<PageCluster>,
+    held: Held,
     hand: Option<Hand>,
 }
 
@@ -60,10 +59,7 @@ impl Session {
         let waits = self.measure_waits(&budget)?;
         let pool = zswap::pool();
         let before = Counts::at_start(None);
-        let program = start(invocation, &budget, covers, &self.signals)?;
-        self.signals.aim(Target::program(program.pid()));
-        // A signal between the start and here reached no process.
-        self.signals.pass_on();
+        let program = self.start(invocation, &budget, covers)?;
         observer(Event::Notice(&format!(
             "the program runs without a limit for {} s, which measures its footprint",
             time.as_secs_f64()
@@ -107,20 +103,7 @@ impl Session {
             after: self.measures.after,
             every: self.measures.every,
         };
-        let the_rest = |exit, observer: Observer| self.await_the_rest(&budget, exit, observer);
-        let (ended, seen) = running.watch(program, the_rest, observer);
-        self.signals.aim(Target::Nobody);
-        if let Some(tier) = &self.tier {
-            tier.follow(None);
-        }
-        let mut outcome = running.outcome(ended?, seen);
-        self.tell_of_phase(&outcome, observer);
-        drop(settled.knob);
-        // Another program may have written it after the last look.
-        if let Some(notice) = settled.hand.as_ref().and_then(Hand::notice) {
-            observer(Event::Notice(&notice));
-        }
-        outcome.written = settled.writes.map(written::Watch::finish);
+        let mut outcome = self.follow(program, running, settled.held, observer)?;
         leave_lesson(way, &mut outcome, observer)?;
         failure.map_or(Ok(outcome), Err)
     }
@@ -162,9 +145,8 @@ impl Session {
             start,
             steered,
             charge,
-            writes,
             accounts: Some(accounts),
-            knob,
+            held: Held { knob, writes },
             hand,
         })
     }
