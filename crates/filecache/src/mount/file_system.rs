@@ -4,26 +4,26 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fuser::{
-    CopyFileRangeFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
-    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    CopyFileRangeFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
+    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
 use rustix::process::geteuid;
 use terrace_base::lock;
 
-use super::attributes::{attributes, nothing, stat, timespec, version};
+use super::attributes::{attributes, kind, nothing, stat, timespec, version};
 use super::caller::{Caller, KillsIdBits};
 use super::handles::{Handle, Handles};
 use super::log::Log;
 use super::nodes::{Node, Nodes};
+use super::place::Named;
 use super::status::Status;
 use super::uncertain::Uncertain;
 use crate::cache::{Cache, Source};
@@ -32,15 +32,9 @@ use crate::file::Version;
 /// How long the kernel takes names and attributes for right where nothing else is said.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Bytes of directory entries that are read at once.
-const ENTRIES: usize = 32 << 10;
-
-/// The same where their attributes are told with them, which take more room in a reply.
-const ENTRIES_WITH_ATTRIBUTES: usize = 8 << 10;
-
 /// A directory, passed through, with the reads of its files cached.
 pub(super) struct PassThrough {
-    nodes: Nodes,
+    pub(super) nodes: Nodes,
     handles: Handles,
     cache: Option<Arc<Cache>>,
     status: Arc<Status>,
@@ -49,7 +43,7 @@ pub(super) struct PassThrough {
     /// Whether the kernel's page cache is left out (exact mode).
     direct: bool,
     /// How long the kernel takes names and attributes for right.
-    fresh: Duration,
+    pub(super) fresh: Duration,
     /// Whether it keeps directories as well, and names that are not there.
     keeps_names: bool,
     /// Whether it reads and writes files of the source itself (Linux 6.9).
@@ -75,9 +69,10 @@ impl PassThrough {
         uncertain: Arc<Uncertain>,
         direct: bool,
         attributes: Duration,
+        descriptors: usize,
     ) -> io::Result<Self> {
         Ok(Self {
-            nodes: Nodes::new(root)?,
+            nodes: Nodes::new(root, descriptors)?,
             handles: Handles::default(),
             cache,
             status,
@@ -120,12 +115,34 @@ impl PassThrough {
         self.change(node, 0..0, node, act)
     }
 
-    /// Returns the file that a name stands for, which the kernel has looked up, and the number of its names, if the
-    /// cache is to be told of it.
-    fn named(&self, parent: &Node, name: &OsStr) -> Option<(Arc<Node>, u64)> {
-        self.cache.as_ref()?;
-        let about = rustix::fs::statat(&parent.path, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some((self.nodes.known(&about)?, about.st_nlink))
+    /// Returns what a name stands for, if the kernel has looked it up, and its attributes.
+    fn named(&self, parent: &OwnedFd, name: &OsStr) -> Option<(Arc<Node>, Stat)> {
+        let about = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some((self.nodes.known(&about)?, about))
+    }
+
+    /// Takes a name of a file away by `act`. What has no other name stays open, because nothing finds it again.
+    fn take_name<T>(
+        &self,
+        named: Option<(Arc<Node>, Stat)>,
+        act: impl FnOnce() -> rustix::io::Result<T>,
+    ) -> rustix::io::Result<T> {
+        let Some((node, about)) = named else {
+            return act();
+        };
+        let is_file = kind(about.st_mode) == FileType::RegularFile;
+        if is_file && about.st_nlink > 1 {
+            return self.change_attributes(&node, act);
+        }
+        node.place.stay();
+        let done = act();
+        match done.is_ok() {
+            // Another file may get its inode.
+            true if is_file => self.forget_file(&node),
+            true => {}
+            false => node.place.need_not_stay(),
+        }
+        done
     }
 
     fn forget_file(&self, node: &Node) {
@@ -134,12 +151,12 @@ impl PassThrough {
         }
     }
 
-    fn forget_node(&self, number: INodeNo, times: u64) {
+    pub(super) fn forget_node(&self, number: INodeNo, times: u64) {
         let node = self.nodes.forget(number, times);
         if let (Some(node), Some(cache)) = (node, &self.cache)
             && cache.store().stamp(node.identity).is_some()
         {
-            match stat(&node.path) {
+            match node.path().and_then(stat) {
                 Ok(about) if about.st_nlink > 0 => cache.store().forget_if_empty(node.identity),
                 _ => cache.forget(node.identity),
             }
@@ -167,7 +184,7 @@ impl PassThrough {
     fn about(&self, node: &Node, handle: Option<FileHandle>) -> io::Result<Stat> {
         match handle.and_then(|handle| self.handles.get(handle).ok()) {
             Some(handle) => handle.with(|file| stat(file)),
-            None => stat(&node.path),
+            None => stat(node.path()?),
         }
     }
 
@@ -193,18 +210,18 @@ impl PassThrough {
         times: (Option<TimeOrNow>, Option<TimeOrNow>),
     ) -> io::Result<()> {
         if let Some(mode) = mode {
-            rustix::fs::chmod(node.magic(), Mode::from_raw_mode(mode & 0o7777))?;
+            rustix::fs::chmod(&*node.magic()?, Mode::from_raw_mode(mode & 0o7777))?;
         }
         if owner != (None, None) {
             let (user, group) = (owner.0.map(Uid::from_raw), owner.1.map(Gid::from_raw));
-            rustix::fs::chownat(&node.path, c"", user, group, AtFlags::EMPTY_PATH)?;
+            rustix::fs::chownat(node.path()?, c"", user, group, AtFlags::EMPTY_PATH)?;
         }
         if times.0.is_some() || times.1.is_some() {
             let times = Timestamps {
                 last_access: timespec(times.0),
                 last_modification: timespec(times.1),
             };
-            rustix::fs::utimensat(&node.path, c"", &times, AtFlags::EMPTY_PATH)?;
+            rustix::fs::utimensat(node.path()?, c"", &times, AtFlags::EMPTY_PATH)?;
         }
         Ok(())
     }
@@ -257,82 +274,6 @@ impl PassThrough {
                 })
             })
         })
-    }
-
-    fn list_with_attributes(
-        &self,
-        handle: &Handle,
-        offset: u64,
-        reply: &mut ReplyDirectoryPlus,
-    ) -> io::Result<()> {
-        let add = |entry: &rustix::fs::RawDirEntry<'_>, name: &OsStr| {
-            let cookie = entry.next_entry_cookie();
-            if name == "." || name == ".." {
-                // The kernel knows these.
-                let about = FileAttr {
-                    ino: INodeNo(entry.ino()),
-                    kind: FileType::Directory,
-                    ..nothing()
-                };
-                let number = INodeNo(entry.ino());
-                return reply.add(number, cookie, name, &self.fresh, &about, Generation(0));
-            }
-            // A name that is gone by now is left out.
-            let Ok((node, about)) = self.nodes.look_up(&handle.node, name) else {
-                return false;
-            };
-            let (number, about) = (node.number, attributes(&about, node.number));
-            let is_full = reply.add(number, cookie, name, &self.fresh, &about, Generation(0));
-            if is_full {
-                self.forget_node(number, 1);
-            }
-            is_full
-        };
-        handle.with(|directory| entries(directory, offset, ENTRIES_WITH_ATTRIBUTES, add))
-    }
-
-    fn list(&self, handle: &Handle, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
-        let add = |entry: &rustix::fs::RawDirEntry<'_>, name: &OsStr| {
-            let cookie = entry.next_entry_cookie();
-            reply.add(
-                INodeNo(entry.ino()),
-                cookie,
-                kind_of(entry.file_type()),
-                name,
-            )
-        };
-        handle.with(|directory| entries(directory, offset, ENTRIES, add))
-    }
-}
-
-/// Calls `add` with the entries of a directory from `offset` on, until it says that there is no room for one.
-fn entries(
-    directory: &File,
-    offset: u64,
-    at_once: usize,
-    mut add: impl FnMut(&rustix::fs::RawDirEntry<'_>, &OsStr) -> bool,
-) -> io::Result<()> {
-    rustix::fs::seek(directory, rustix::fs::SeekFrom::Start(offset))?;
-    let mut buffer = Vec::with_capacity(at_once);
-    let mut entries = rustix::fs::RawDir::new(directory, buffer.spare_capacity_mut());
-    while let Some(entry) = entries.next() {
-        let entry = entry?;
-        if add(&entry, OsStr::from_bytes(entry.file_name().to_bytes())) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn kind_of(kind: rustix::fs::FileType) -> FileType {
-    match kind {
-        rustix::fs::FileType::Directory => FileType::Directory,
-        rustix::fs::FileType::Symlink => FileType::Symlink,
-        rustix::fs::FileType::Fifo => FileType::NamedPipe,
-        rustix::fs::FileType::Socket => FileType::Socket,
-        rustix::fs::FileType::CharacterDevice => FileType::CharDevice,
-        rustix::fs::FileType::BlockDevice => FileType::BlockDevice,
-        _ => FileType::RegularFile,
     }
 }
 
@@ -420,7 +361,8 @@ impl Filesystem for PassThrough {
 
     fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
         let node = or_reply!(self.nodes.get(number), reply);
-        let target = or_reply!(rustix::fs::readlinkat(&node.path, c"", Vec::new()), reply);
+        let path = or_reply!(node.path(), reply);
+        let target = or_reply!(rustix::fs::readlinkat(path, c"", Vec::new()), reply);
         reply.data(target.as_bytes());
     }
 
@@ -435,11 +377,12 @@ impl Filesystem for PassThrough {
         reply: ReplyEntry,
     ) {
         let parent = or_reply!(self.nodes.get(parent), reply);
+        let directory = or_reply!(parent.path(), reply);
         let made = {
             let _caller = Caller::become_it(request);
             let kind = rustix::fs::FileType::from_raw_mode(mode);
             let mode = Mode::from_raw_mode(mode & 0o7777);
-            rustix::fs::mknodat(&parent.path, name, kind, mode, device.into())
+            rustix::fs::mknodat(&directory, name, kind, mode, device.into())
         };
         or_reply!(made, reply);
         self.entry(&parent, name, reply);
@@ -455,9 +398,10 @@ impl Filesystem for PassThrough {
         reply: ReplyEntry,
     ) {
         let parent = or_reply!(self.nodes.get(parent), reply);
+        let directory = or_reply!(parent.path(), reply);
         let made = {
             let _caller = Caller::become_it(request);
-            rustix::fs::mkdirat(&parent.path, name, Mode::from_raw_mode(mode & 0o7777))
+            rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(mode & 0o7777))
         };
         or_reply!(made, reply);
         self.entry(&parent, name, reply);
@@ -465,27 +409,19 @@ impl Filesystem for PassThrough {
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let parent = or_reply!(self.nodes.get(parent), reply);
-        let unlink = || rustix::fs::unlinkat(&parent.path, name, AtFlags::empty());
-        let removed = match self.named(&parent, name) {
-            Some((node, 2..)) => self.change_attributes(&node, unlink),
-            Some((node, _)) => {
-                let removed = unlink();
-                // Another file may get its inode.
-                self.forget_file(&node);
-                removed
-            }
-            None => unlink(),
-        };
-        or_reply!(removed, reply);
+        let directory = or_reply!(parent.path(), reply);
+        let unlink = || rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+        let named = self.named(&directory, name);
+        or_reply!(self.take_name(named, unlink), reply);
         reply.ok();
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let parent = or_reply!(self.nodes.get(parent), reply);
-        or_reply!(
-            rustix::fs::unlinkat(&parent.path, name, AtFlags::REMOVEDIR),
-            reply
-        );
+        let directory = or_reply!(parent.path(), reply);
+        let remove = || rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR);
+        let named = self.named(&directory, name);
+        or_reply!(self.take_name(named, remove), reply);
         reply.ok();
     }
 
@@ -498,9 +434,10 @@ impl Filesystem for PassThrough {
         reply: ReplyEntry,
     ) {
         let parent = or_reply!(self.nodes.get(parent), reply);
+        let directory = or_reply!(parent.path(), reply);
         let made = {
             let _caller = Caller::become_it(request);
-            rustix::fs::symlinkat(target, &parent.path, name)
+            rustix::fs::symlinkat(target, &directory, name)
         };
         or_reply!(made, reply);
         self.entry(&parent, name, reply);
@@ -517,15 +454,34 @@ impl Filesystem for PassThrough {
         reply: ReplyEmpty,
     ) {
         let parent = or_reply!(self.nodes.get(parent), reply);
+        let directory = or_reply!(parent.path(), reply);
         let new_parent = or_reply!(self.nodes.get(new_parent), reply);
+        let new_directory = or_reply!(new_parent.path(), reply);
         let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
         let rename =
-            || rustix::fs::renameat_with(&parent.path, name, &new_parent.path, new_name, flags);
-        let renamed = match self.named(&parent, name) {
-            Some((node, _)) => self.change_attributes(&node, rename),
-            None => rename(),
+            || rustix::fs::renameat_with(&directory, name, &new_directory, new_name, flags);
+        let (from, to) = (
+            self.named(&directory, name),
+            self.named(&new_directory, new_name),
+        );
+        let rename = || match &from {
+            Some((node, about)) if kind(about.st_mode) == FileType::RegularFile => {
+                self.change_attributes(node, rename)
+            }
+            _ => rename(),
+        };
+        let is_exchange = flags.contains(rustix::fs::RenameFlags::EXCHANGE);
+        let renamed = match is_exchange {
+            true => rename(),
+            false => self.take_name(to.clone(), rename),
         };
         or_reply!(renamed, reply);
+        if let Some((node, _)) = &from {
+            node.place.rename(Named::new(&new_parent.place, new_name));
+        }
+        if let Some((node, _)) = to.filter(|_| is_exchange) {
+            node.place.rename(Named::new(&parent.place, name));
+        }
         reply.ok();
     }
 
@@ -539,11 +495,13 @@ impl Filesystem for PassThrough {
     ) {
         let node = or_reply!(self.nodes.get(number), reply);
         let parent = or_reply!(self.nodes.get(new_parent), reply);
+        let directory = or_reply!(parent.path(), reply);
+        let magic = or_reply!(node.magic(), reply);
         let linked = self.change_attributes(&node, || {
             rustix::fs::linkat(
                 rustix::fs::CWD,
-                node.magic(),
-                &parent.path,
+                &*magic,
+                &directory,
                 new_name,
                 AtFlags::SYMLINK_FOLLOW,
             )
@@ -577,20 +535,16 @@ impl Filesystem for PassThrough {
         reply: ReplyCreate,
     ) {
         let parent = or_reply!(self.nodes.get(parent), reply);
+        let directory = or_reply!(parent.path(), reply);
         let flags = OFlags::from_bits_retain(flags as u32);
         let opened = {
             let _caller = Caller::become_it(request);
             let flags =
                 (flags - OFlags::DIRECT) | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            rustix::fs::openat(
-                &parent.path,
-                name,
-                flags,
-                Mode::from_raw_mode(mode & 0o7777),
-            )
+            rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(mode & 0o7777))
         };
         let file = File::from(or_reply!(opened, reply));
-        let (node, about) = or_reply!(self.nodes.of(&file), reply);
+        let (node, about) = or_reply!(self.nodes.of(&file, &parent, name), reply);
         let attributes = attributes(&about, node.number);
         let left_out = OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL;
         let handle = or_reply!(Handle::made(node, file, flags - left_out), reply);
@@ -783,7 +737,8 @@ impl Filesystem for PassThrough {
 
     fn statfs(&self, _: &Request, number: INodeNo, reply: ReplyStatfs) {
         let node = or_reply!(self.nodes.get(number), reply);
-        let about = or_reply!(rustix::fs::fstatvfs(&node.path), reply);
+        let path = or_reply!(node.path(), reply);
+        let about = or_reply!(rustix::fs::fstatvfs(path), reply);
         reply.statfs(
             about.f_blocks,
             about.f_bfree,
@@ -807,21 +762,22 @@ impl Filesystem for PassThrough {
         reply: ReplyEmpty,
     ) {
         let node = or_reply!(self.nodes.get(number), reply);
+        let magic = or_reply!(node.magic(), reply);
         let flags = XattrFlags::from_bits_retain(flags as u32);
-        let set = self.change_attributes(&node, || {
-            rustix::fs::setxattr(node.magic(), name, value, flags)
-        });
+        let set =
+            self.change_attributes(&node, || rustix::fs::setxattr(&*magic, name, value, flags));
         or_reply!(set, reply);
         reply.ok();
     }
 
     fn getxattr(&self, _: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let node = or_reply!(self.nodes.get(number), reply);
+        let magic = or_reply!(node.magic(), reply);
         if number == INodeNo::ROOT && name == super::STATUS {
             return text(self.status.json().as_bytes(), size, reply);
         }
         let mut value = vec![0; size as usize];
-        let bytes = or_reply!(rustix::fs::getxattr(node.magic(), name, &mut value), reply);
+        let bytes = or_reply!(rustix::fs::getxattr(&*magic, name, &mut value), reply);
         match size {
             0 => reply.size(bytes as u32),
             _ => reply.data(&value[..bytes]),
@@ -830,8 +786,9 @@ impl Filesystem for PassThrough {
 
     fn listxattr(&self, _: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
         let node = or_reply!(self.nodes.get(number), reply);
+        let magic = or_reply!(node.magic(), reply);
         let mut names = vec![0; size as usize];
-        let bytes = or_reply!(rustix::fs::listxattr(node.magic(), &mut names), reply);
+        let bytes = or_reply!(rustix::fs::listxattr(&*magic, &mut names), reply);
         match size {
             0 => reply.size(bytes as u32),
             _ => reply.data(&names[..bytes]),
@@ -840,7 +797,8 @@ impl Filesystem for PassThrough {
 
     fn removexattr(&self, _: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let node = or_reply!(self.nodes.get(number), reply);
-        let removed = self.change_attributes(&node, || rustix::fs::removexattr(node.magic(), name));
+        let magic = or_reply!(node.magic(), reply);
+        let removed = self.change_attributes(&node, || rustix::fs::removexattr(&*magic, name));
         or_reply!(removed, reply);
         reply.ok();
     }

@@ -8,10 +8,13 @@ mod attributes;
 mod caller;
 mod file_system;
 mod handles;
+mod listing;
 mod log;
+mod mark;
 mod nodes;
 mod opened;
 mod passing;
+mod place;
 mod promise;
 mod status;
 mod uncertain;
@@ -224,9 +227,9 @@ impl Mount {
             Arc::clone(&uncertain),
             is_exact,
             settings.attributes,
+            descriptors(),
         );
         let passed = passed.or_fail(|| format!("cannot look at {from}"))?;
-        allow_many_files();
         let mountpoint = directory(&settings.mountpoint)?;
         let cannot = || format!("cannot mount on {}", settings.mountpoint.display());
         let session = serve(passed, &mountpoint, &settings.source).or_fail(cannot)?;
@@ -398,8 +401,12 @@ fn threads() -> usize {
     (4 * cpus).max(16)
 }
 
-/// Every file that the kernel knows takes a descriptor: as many as the system allows us.
-fn allow_many_files() {
+/// Descriptors of files that the kernel knows and no program has open, at most: more would only keep memory of the source.
+const MOST_DESCRIPTORS: usize = 1 << 14;
+
+/// Allows as many descriptors as the system allows us, and returns how many of them are for files that the kernel knows: half,
+/// because files that programs have open take others.
+fn descriptors() -> usize {
     let found = getrlimit(Resource::Nofile);
     let most = std::fs::read_to_string("/proc/sys/fs/nr_open").unwrap_or_default();
     let most = most.trim().parse().ok();
@@ -418,4 +425,6 @@ fn allow_many_files() {
     if !(is_more && set(most)) {
         set(found.maximum);
     }
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    (allowed / 2).min(MOST_DESCRIPTORS as u64) as usize
 }

@@ -4,16 +4,16 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 
-use fuser::{FileType, INodeNo};
+use fuser::INodeNo;
 use rustc_hash::FxHashMap;
 use rustix::fs::{Mode, OFlags, Stat};
 
-use super::attributes::{file_system, kind, stat, version};
+use super::attributes::{file_system, stat, version};
 use super::opened::{self, Opened};
 use super::passing::Passing;
+use super::place::{Descriptors, Magic, Named, Place};
 use super::promise::Promise;
 use super::uncertain::Kept;
 use crate::cache::{Hold, Source};
@@ -22,8 +22,8 @@ use crate::file::{self, Identity, Version};
 /// A file that the kernel knows. It stays the same however it is renamed.
 pub(super) struct Node {
     pub number: INodeNo,
-    /// Opened as a mere path (`O_PATH`).
-    pub path: OwnedFd,
+    /// Where it is.
+    pub place: Arc<Place>,
     pub identity: Identity,
     /// What its file system promises.
     promise: Promise,
@@ -37,14 +37,31 @@ pub(super) struct Node {
 }
 
 impl Node {
+    /// Returns it as a mere path (`O_PATH`).
+    ///
+    /// # Errors
+    /// Returns ESTALE if it is not found any more, and the error of the system.
+    pub fn path(&self) -> io::Result<Arc<OwnedFd>> {
+        self.place.path().or_else(|error| match self.opened.file() {
+            Ok(open) => Ok(self.place.reopened(path_of(&open)?)),
+            Err(_) => Err(error),
+        })
+    }
+
     /// Returns a path by which it can be opened, whatever its name is.
-    pub fn magic(&self) -> PathBuf {
-        magic(&self.path)
+    ///
+    /// # Errors
+    /// Returns those of [`Node::path`].
+    pub fn magic(&self) -> io::Result<Magic> {
+        self.path().map(Magic::of)
     }
 
     /// Opens it.
+    ///
+    /// # Errors
+    /// Returns those of [`Node::path`], and the error of the system.
     pub fn open(&self, flags: OFlags) -> io::Result<File> {
-        let opened = rustix::fs::open(self.magic(), flags | OFlags::CLOEXEC, Mode::empty())?;
+        let opened = rustix::fs::open(&*self.magic()?, flags | OFlags::CLOEXEC, Mode::empty())?;
         Ok(File::from(opened))
     }
 
@@ -89,14 +106,17 @@ impl Node {
     }
 }
 
-fn magic(file: &OwnedFd) -> PathBuf {
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+/// Returns an open file as a mere path.
+fn path_of(file: &File) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
 /// A node is a source of versions alone.
 impl Source for Node {
     fn version(&self) -> io::Result<Version> {
-        Ok(version(&stat(&self.path)?))
+        Ok(version(&stat(self.path()?)?))
     }
 
     fn read(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
@@ -112,9 +132,18 @@ impl Source for Node {
     }
 }
 
+/// A file that was found by a name.
+struct Found {
+    path: OwnedFd,
+    key: (u64, u64),
+    identity: Identity,
+    promise: Promise,
+}
+
 /// The files that the kernel knows.
 pub(super) struct Nodes {
     table: RwLock<Table>,
+    descriptors: Arc<Descriptors>,
     root_device: u64,
     /// Ids of file systems and what they promise, by the numbers of their devices.
     file_systems: Mutex<FxHashMap<u64, (u64, Promise)>>,
@@ -133,15 +162,17 @@ struct Table {
 const GIVEN: u64 = 1 << 63;
 
 impl Nodes {
-    /// Begins with the root of the source.
-    pub fn new(root: OwnedFd) -> io::Result<Self> {
+    /// Begins with the root of the source, and keeps so many descriptors of files that the kernel knows.
+    pub fn new(root: OwnedFd, descriptors: usize) -> io::Result<Self> {
         let about = stat(&root)?;
         let nodes = Self {
             table: RwLock::default(),
+            descriptors: Arc::new(Descriptors::new(descriptors, &root)),
             root_device: about.st_dev,
             file_systems: Mutex::default(),
         };
-        nodes.insert(root, &about, Some(INodeNo::ROOT.0));
+        let (root, found) = (nodes.found(root, &about), Some(INodeNo::ROOT.0));
+        nodes.insert(root, None, found);
         Ok(nodes)
     }
 
@@ -155,42 +186,70 @@ impl Nodes {
     /// Looks a name up, and counts that the kernel knows the node once more.
     pub fn look_up(&self, parent: &Node, name: &OsStr) -> io::Result<(Arc<Node>, Stat)> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        self.met(rustix::fs::openat(
-            &parent.path,
-            name,
-            flags,
-            Mode::empty(),
-        )?)
+        let path = rustix::fs::openat(parent.path()?, name, flags, Mode::empty())?;
+        self.met(path, Named::new(&parent.place, name))
     }
 
-    /// Counts that the kernel knows an open file once more.
-    pub fn of(&self, file: &File) -> io::Result<(Arc<Node>, Stat)> {
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        self.met(rustix::fs::open(
-            path,
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?)
+    /// Counts that the kernel knows an open file once more, which has this name.
+    pub fn of(&self, file: &File, parent: &Node, name: &OsStr) -> io::Result<(Arc<Node>, Stat)> {
+        self.met(path_of(file)?, Named::new(&parent.place, name))
     }
 
-    fn met(&self, path: OwnedFd) -> io::Result<(Arc<Node>, Stat)> {
+    fn met(&self, path: OwnedFd, named: Named) -> io::Result<(Arc<Node>, Stat)> {
         let about = stat(&path)?;
-        Ok((self.insert(path, &about, None), about))
+        let found = self.found(path, &about);
+        // A file that is known, unless it is another one with its inode, or is forgotten at this moment.
+        while let Some(known) = self.of_key(found.key) {
+            if !known.place.is(&found.path) {
+                break;
+            }
+            if self.count(&known) {
+                known.place.reopened(found.path);
+                known.place.rename(named);
+                return Ok((known, about));
+            }
+        }
+        Ok((self.insert(found, Some(named), None), about))
     }
 
-    fn insert(&self, path: OwnedFd, about: &Stat, number: Option<u64>) -> Arc<Node> {
-        let key = (about.st_dev, about.st_ino);
+    fn found(&self, path: OwnedFd, about: &Stat) -> Found {
         let (identity, promise) = self.identity(&path, about);
-        let mut table = self.table.write().unwrap_or_else(|e| e.into_inner());
-        if let Some(number) = table.numbers.get(&key).copied()
-            && let Some((node, known)) = table.nodes.get_mut(&number)
-        {
-            *known += 1;
-            return Arc::clone(node);
+        Found {
+            path,
+            key: (about.st_dev, about.st_ino),
+            identity,
+            promise,
         }
-        let is_own = about.st_dev == self.root_device && (2..GIVEN).contains(&about.st_ino);
+    }
+
+    fn of_key(&self, key: (u64, u64)) -> Option<Arc<Node>> {
+        let table = self.table.read().unwrap_or_else(|e| e.into_inner());
+        let number = table.numbers.get(&key)?;
+        table.nodes.get(number).map(|(node, _)| Arc::clone(node))
+    }
+
+    /// Counts that the kernel knows a node once more, if it knows it still.
+    fn count(&self, node: &Arc<Node>) -> bool {
+        let mut table = self.table.write().unwrap_or_else(|e| e.into_inner());
+        match table.nodes.get_mut(&node.number.0) {
+            Some((there, known)) if Arc::ptr_eq(there, node) => {
+                *known += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Begins to know a file.
+    fn insert(&self, found: Found, named: Option<Named>, number: Option<u64>) -> Arc<Node> {
+        let place = Place::new(found.path, named, &self.descriptors);
+        let (device, inode) = found.key;
+        let mut table = self.table.write().unwrap_or_else(|e| e.into_inner());
+        let is_own = device == self.root_device
+            && (2..GIVEN).contains(&inode)
+            && !table.nodes.contains_key(&inode);
         let number = number.unwrap_or_else(|| match is_own {
-            true => about.st_ino,
+            true => inode,
             false => {
                 table.given += 1;
                 GIVEN + table.given
@@ -198,15 +257,15 @@ impl Nodes {
         });
         let node = Arc::new(Node {
             number: INodeNo(number),
-            path,
-            identity,
-            promise,
+            place,
+            identity: found.identity,
+            promise: found.promise,
             opened: Opened::default(),
             passing: Mutex::default(),
             kept: Mutex::default(),
-            key,
+            key: found.key,
         });
-        table.numbers.insert(key, number);
+        table.numbers.insert(found.key, number);
         table.nodes.insert(number, (Arc::clone(&node), 1));
         node
     }
@@ -224,14 +283,9 @@ impl Nodes {
         (identity, promise)
     }
 
-    /// Returns the node of a regular file with these attributes, if the kernel knows it.
+    /// Returns the node with these attributes, if the kernel knows it.
     pub fn known(&self, about: &Stat) -> Option<Arc<Node>> {
-        if kind(about.st_mode) != FileType::RegularFile {
-            return None;
-        }
-        let table = self.table.read().unwrap_or_else(|e| e.into_inner());
-        let number = table.numbers.get(&(about.st_dev, about.st_ino))?;
-        table.nodes.get(number).map(|(node, _)| Arc::clone(node))
+        self.of_key((about.st_dev, about.st_ino))
     }
 
     /// Counts that the kernel has forgotten a node so many times; returns it if it does not know it any more.
@@ -243,7 +297,51 @@ impl Nodes {
             return None;
         }
         let (node, _) = table.nodes.remove(&number.0)?;
-        table.numbers.remove(&node.key);
+        // Another file may have got its inode.
+        if table.numbers.get(&node.key) == Some(&number.0) {
+            table.numbers.remove(&node.key);
+        }
         Some(node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_new_file_with_a_known_inode_is_a_new_node() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = rustix::fs::open(directory.path(), OFlags::PATH, Mode::empty()).unwrap();
+        let nodes = Nodes::new(root, 1).unwrap();
+        let root = nodes.get(INodeNo::ROOT).unwrap();
+        let path = |name: &str| directory.path().join(name);
+        for name in ["file", "other"] {
+            fs::write(path(name), name).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(30));
+        let (file, _) = nodes.look_up(&root, "file".as_ref()).unwrap();
+        let (again, _) = nodes.look_up(&root, "file".as_ref()).unwrap();
+        assert!(Arc::ptr_eq(&file, &again));
+        // Another file takes its descriptor.
+        nodes.look_up(&root, "other".as_ref()).unwrap();
+        nodes
+            .look_up(&root, "other".as_ref())
+            .unwrap()
+            .0
+            .path()
+            .unwrap();
+        fs::remove_file(path("file")).unwrap();
+        fs::write(path("new"), b"new").unwrap();
+        let (new, _) = nodes.look_up(&root, "new".as_ref()).unwrap();
+        assert_ne!(new.number, file.number);
+        assert!(file.path().is_err());
+        // Forgetting the one leaves the other, whose inode may be the same.
+        assert!(nodes.forget(file.number, 2).is_some());
+        let (found, _) = nodes.look_up(&root, "new".as_ref()).unwrap();
+        assert!(Arc::ptr_eq(&new, &found));
     }
 }
