@@ -55,7 +55,11 @@ impl Content {
     }
 }
 
+/// What some programs write at the beginning of a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 fn first_line(head: &[u8]) -> &[u8] {
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     line.strip_suffix(b"\r").unwrap_or(line)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use terrace_base::{Context, Error, Result};
 
-use crate::compression::Compression;
+use crate::compression::{Compression, MAGIC_BYTES, is_archive, unread};
 
 /// First bytes, by which the format is detected.
 const HEAD: u64 = 1 << 16;
@@ -38,12 +38,18 @@ impl Input {
         let metadata = file.metadata().or_fail(cannot)?;
         let mut magic = Vec::new();
         (&mut file)
-            .take(8)
+            .take(MAGIC_BYTES as u64)
             .read_to_end(&mut magic)
             .or_fail(cannot)?;
         if magic.is_empty() {
             return Err(Error::failure(format!(
                 "the trace `{}` is empty",
+                path.display()
+            )));
+        }
+        if let Some(what) = unread(&magic) {
+            return Err(Error::usage(format!(
+                "the trace `{}` {what}",
                 path.display()
             )));
         }
@@ -66,7 +72,15 @@ impl Input {
             line: Vec::new(),
         };
         input.look_ahead()?;
-        Ok(input)
+        let inner = unread(&input.head);
+        let archive = || is_archive(&input.head).then(|| "is a tar archive; unpack it".to_owned());
+        match inner.or_else(archive) {
+            None => Ok(input),
+            Some(what) => Err(Error::usage(format!(
+                "the trace `{}` {what}",
+                path.display()
+            ))),
+        }
     }
 
     /// Reads the head, and puts it back.

@@ -17,6 +17,24 @@ pub(crate) fn number(digits: &[u8], base: u32) -> Option<u64> {
     u64::from_str_radix(digits, base).ok()
 }
 
+/// Parses whether an access writes: `w`, `store`, `true`, `1` and the like, or `r` and the like.
+pub(crate) fn writes(text: &[u8]) -> Option<bool> {
+    match text.to_ascii_lowercase().as_slice() {
+        b"1" | b"true" | b"w" | b"s" | b"write" | b"store" => Some(true),
+        b"0" | b"false" | b"r" | b"l" | b"read" | b"load" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns the column that tables with a header call `name`: `op` and `is_write` are `write`.
+pub(crate) fn column(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    match &*name {
+        "op" | "is_write" => "write".to_owned(),
+        _ => name,
+    }
+}
+
 /// Quotes the beginning of a text for a message.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     const SHOWN: usize = 40;

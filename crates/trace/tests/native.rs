@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use common::{block, read_as, sound, write};
 use parquet::basic::Compression;
-use parquet::data_type::Int64Type;
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use terrace_trace::contents::{Change, Memory, Word, checksum};
 use terrace_trace::discard::Discard;
-use terrace_trace::formats::native;
+use terrace_trace::formats::{csv, native};
 use terrace_trace::{Access, Block, Columns, Selection, create, open};
 
 /// Accesses whose fields have so few bits as the trace's own shift leaves, some of them repeated.
@@ -353,7 +353,7 @@ fn damage_is_said_in_our_own_words() {
 fn files_of_others_are_traces_as_far_as_their_columns_have_the_names() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.parquet");
-    let address = [Some(-1), Some(4096)];
+    let address = [Some(1 << 62), Some(4096)];
     let read = || read_as(&path, native::FORMAT).map_err(|error| error.to_string());
     write_foreign(
         &path,
@@ -366,7 +366,7 @@ fn files_of_others_are_traces_as_far_as_their_columns_have_the_names() {
     };
     assert_eq!(
         read().unwrap().1,
-        [access(u64::MAX, 1), access(4096, 65535)]
+        [access(1 << 62, 1), access(4096, 65535)]
     );
     for (columns, what) in [
         (&[("address", &[Some(1), None][..])][..], "missing (null)"),
@@ -378,6 +378,15 @@ fn files_of_others_are_traces_as_far_as_their_columns_have_the_names() {
             &[("address", &address), ("write", &address)],
             "truth values",
         ),
+        (&[("address", &[Some(-4096), Some(0)])], "negative"),
+        (
+            &[("address", &address), ("sise", &address)],
+            "`sise` that is not known",
+        ),
+        (
+            &[("address", &address), ("op", &address), ("Write", &address)],
+            "two columns for `write`",
+        ),
         (&[("addresses", &address)], "without a column `address`"),
     ] {
         write_foreign(&path, columns);
@@ -387,6 +396,56 @@ fn files_of_others_are_traces_as_far_as_their_columns_have_the_names() {
             "{error}"
         );
     }
+}
+
+/// A Parquet file of one column `address`, int32 of this kind, and one of texts.
+fn write_texts(path: &Path, kind: &str, name: &str, rows: &[(i32, &str)]) {
+    let schema = format!(
+        "message schema {{ required int32 address {kind}; required binary {name} (UTF8); }}"
+    );
+    let schema = parse_message_type(&schema).unwrap();
+    let file = fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let addresses: Vec<i32> = rows.iter().map(|row| row.0).collect();
+    let texts: Vec<ByteArray> = rows.iter().map(|row| row.1.into()).collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    let integers = column.typed::<Int32Type>();
+    integers.write_batch(&addresses, None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let bytes = column.typed::<ByteArrayType>();
+    bytes.write_batch(&texts, None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn a_table_means_the_same_as_parquet_and_as_csv() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.parquet");
+    let rows = [(0, "w"), (4096, "r"), (8192, "Store"), (1, "load")];
+    for name in ["op", "OP", "is_write", "write"] {
+        write_texts(&path, "", name, &rows);
+        let lines: String = rows.iter().map(|(at, op)| format!("{at},{op}\n")).collect();
+        let csv = directory.path().join("a.csv");
+        fs::write(&csv, format!("address,{name}\n{lines}")).unwrap();
+        let (_, of_parquet) = read_as(&path, native::FORMAT).unwrap();
+        let (_, of_csv) = read_as(&csv, csv::FORMAT).unwrap();
+        assert_eq!(of_parquet, of_csv, "{name}");
+        assert_eq!(of_parquet.iter().filter(|access| access.write).count(), 2);
+    }
+    write_texts(&path, "", "op", &[(0, "x")]);
+    let error = read_as(&path, native::FORMAT).unwrap_err().to_string();
+    assert!(error.contains("column write"), "{error}");
+    // What is unsigned says so.
+    write_texts(&path, "(INTEGER(32,false))", "op", &[(-1, "r")]);
+    let (_, read) = read_as(&path, native::FORMAT).unwrap();
+    assert_eq!(read[0].address, u64::from(u32::MAX));
+    write_texts(&path, "", "op", &[(-1, "r")]);
+    let error = read_as(&path, native::FORMAT).unwrap_err().to_string();
+    assert!(error.contains("negative"), "{error}");
 }
 
 /// What rows change: for each its words, by place, and whether it has a checksum.

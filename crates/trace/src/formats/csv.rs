@@ -3,7 +3,7 @@
 //! | column | | where it is missing |
 //! |---|---|---|
 //! | address | required | |
-//! | write, or op | `1`, `true`, `w`, `s`, `write`, `store`, or `0`, `false`, `r`, `l`, `read`, `load` | a read |
+//! | write, op, or is_write | `1`, `true`, `w`, `s`, `write`, `store`, or `0`, `false`, `r`, `l`, `read`, `load` | a read |
 //! | instruction, ip, process, thread, size | | 0 |
 //!
 //! The columns stand in any order. Numbers are decimal, or hexadecimal with `0x`. Other columns are
@@ -41,7 +41,7 @@ const HEADER: &str = "instruction,address,ip,process,thread,size,write";
 /// not fit there.
 type Column = (&'static str, fn(&mut Access, &[u8]) -> bool);
 
-/// All columns; one stands for `write` and for `op`.
+/// All columns; one stands for `write`, `op` and `is_write`.
 static COLUMNS: [Column; 7] = [
     ("Instruction", |access, text| {
         put(&mut access.instruction, text)
@@ -52,7 +52,9 @@ static COLUMNS: [Column; 7] = [
     ("Thread", |access, text| put(&mut access.thread, text)),
     ("Size", |access, text| put(&mut access.size, text)),
     ("Write", |access, text| {
-        writes(text).map(|write| access.write = write).is_some()
+        text::writes(text)
+            .map(|write| access.write = write)
+            .is_some()
     }),
 ];
 
@@ -63,20 +65,9 @@ fn put<T: TryFrom<u64>>(into: &mut T, text: &[u8]) -> bool {
 
 /// Returns the column called `name`.
 fn column(name: &[u8]) -> Option<&'static Column> {
-    let name: &[u8] = match name.eq_ignore_ascii_case(b"op") {
-        true => b"write",
-        false => name,
-    };
-    let is_named = |(known, _): &&Column| known.as_bytes().eq_ignore_ascii_case(name);
+    let name = text::column(str::from_utf8(name).ok()?);
+    let is_named = |(known, _): &&Column| known.eq_ignore_ascii_case(&name);
     COLUMNS.iter().find(is_named)
-}
-
-fn writes(text: &[u8]) -> Option<bool> {
-    match text.to_ascii_lowercase().as_slice() {
-        b"1" | b"true" | b"w" | b"s" | b"write" | b"store" => Some(true),
-        b"0" | b"false" | b"r" | b"l" | b"read" | b"load" => Some(false),
-        _ => None,
-    }
 }
 
 /// Returns whether `line` may be the header.
@@ -113,7 +104,7 @@ fn columns(input: &Input, header: &ByteRecord) -> Result<Vec<&'static Column>> {
     for name in header {
         let Some(column) = column(name) else {
             let what = format!(
-                "the column {} is not known; there are {HEADER} and op",
+                "the column {} is not known; there are {HEADER}, and op and is_write for write",
                 text::quote(name)
             );
             return Err(input.corrupt(0, &what));

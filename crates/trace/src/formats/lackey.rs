@@ -1,7 +1,7 @@
 //! The text that valgrind's lackey prints with `--trace-mem=yes`.
 //!
 //! ```text
-//! ==1234== lines that begin so are valgrind's own
+//! ==1234== lines that begin so, or with --1234-- or **1234**, are valgrind's own
 //! I  0401b770,3
 //!  L 1fff000748,8
 //!  S 1fff000740,8
@@ -33,12 +33,19 @@ pub const FORMAT: Format = Format::new(&Declaration {
     create: None,
 });
 
-/// Beginning of valgrind's own lines.
-const MESSAGE: &[u8] = b"==";
+/// Beginnings of valgrind's own lines: what it says, what it says of itself, and what the program asked it to say.
+const MESSAGES: [&[u8]; 3] = [b"==", b"--", b"**"];
 
 /// Returns whether `line` is a line of such a text.
 fn plausible(line: &[u8]) -> bool {
-    line.starts_with(MESSAGE) || parse(line).is_some()
+    is_message(line) || parse(line).is_some()
+}
+
+fn is_message(line: &[u8]) -> bool {
+    MESSAGES.iter().any(|beginning| {
+        let rest = line.strip_prefix(*beginning);
+        rest.is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
+    })
 }
 
 fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
@@ -46,7 +53,7 @@ fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
     // The instructions fetched so far, the current one among them, and its address.
     let (mut instructions, mut ip) = (0_u64, 0);
     let next = move |line: &[u8], block: &mut Block| {
-        if line.starts_with(MESSAGE) {
+        if is_message(line) {
             return Some(());
         }
         let (what, address, size) = parse(line)?;

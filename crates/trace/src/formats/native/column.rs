@@ -7,20 +7,25 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use parquet::basic::EncodingMask;
+use parquet::basic::{ConvertedType, EncodingMask};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::{DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescriptor;
+
+use crate::text;
 
 /// The unread part of a column of a row group.
 pub(super) struct Column {
     values: ColumnReader,
     /// Definition levels, which mark nulls in files of other writers.
     levels: Option<Vec<i16>>,
+    /// Whether its integers have a sign: such a file of other writers may hold values below 0.
+    signed: bool,
     /// 32-bit values on their way to their own type.
     narrow: Vec<i32>,
 }
@@ -42,6 +47,7 @@ impl Column {
         Ok(Self {
             values: values(file, chunk, rows, own)?,
             levels,
+            signed: !own && is_signed(&descriptor),
             narrow: Vec::new(),
         })
     }
@@ -68,11 +74,13 @@ impl Column {
                 let mut signed: Vec<i64> =
                     mem::take(into).into_iter().map(u64::cast_signed).collect();
                 let read = exactly::<Int64Type>(values, &mut self.levels, rows, &mut signed);
+                let negative = self.signed && signed.iter().any(|value| *value < 0);
                 *into = signed.into_iter().map(i64::cast_unsigned).collect();
-                read
+                read.and_then(|()| expect_none(negative))
             }
             ColumnReader::Int32ColumnReader(values) => {
                 exactly::<Int32Type>(values, &mut self.levels, rows, &mut self.narrow)?;
+                expect_none(self.signed && self.narrow.iter().any(|value| *value < 0))?;
                 into.clear();
                 into.extend(self.narrow.iter().map(|v| u64::from(v.cast_unsigned())));
                 Ok(())
@@ -86,8 +94,9 @@ impl Column {
         if let ColumnReader::Int32ColumnReader(values) = &mut self.values {
             let mut signed: Vec<i32> = mem::take(into).into_iter().map(u32::cast_signed).collect();
             let read = exactly::<Int32Type>(values, &mut self.levels, rows, &mut signed);
+            let negative = self.signed && signed.iter().any(|value| *value < 0);
             *into = signed.into_iter().map(i32::cast_unsigned).collect();
-            return read;
+            return read.and_then(|()| expect_none(negative));
         }
         self.narrowed(rows, into)
     }
@@ -96,6 +105,7 @@ impl Column {
     pub(super) fn u16(&mut self, rows: usize, into: &mut Vec<u16>) -> Result<()> {
         if let ColumnReader::Int32ColumnReader(values) = &mut self.values {
             exactly::<Int32Type>(values, &mut self.levels, rows, &mut self.narrow)?;
+            expect_none(self.signed && self.narrow.iter().any(|value| *value < 0))?;
             let bits = self.narrow.iter().fold(0, |bits, value| bits | value);
             if bits & !0xffff != 0 {
                 return Err(general("a value is larger than 65535"));
@@ -123,12 +133,51 @@ impl Column {
         Ok(())
     }
 
-    /// Replaces `into` by the next `rows` truth values.
+    /// Replaces `into` by the next `rows` truth values: also numbers 0 and 1, and texts such as `r` and `w`, as
+    /// other writers have them.
     pub(super) fn bool(&mut self, rows: usize, into: &mut Vec<bool>) -> Result<()> {
+        let no_truth = || general("it is not a column of truth values");
         match &mut self.values {
             ColumnReader::BoolColumnReader(values) => exactly(values, &mut self.levels, rows, into),
-            _ => Err(general("it is not a column of truth values")),
+            ColumnReader::ByteArrayColumnReader(values) => {
+                let mut texts = Vec::new();
+                exactly::<ByteArrayType>(values, &mut self.levels, rows, &mut texts)?;
+                into.clear();
+                let writes = texts.iter().map(|value| text::writes(value.data()));
+                writes
+                    .map(|one| Ok(into.push(one.ok_or_else(no_truth)?)))
+                    .collect()
+            }
+            _ => {
+                let mut numbers = Vec::new();
+                self.u64(rows, &mut numbers).map_err(|_| no_truth())?;
+                if numbers.iter().any(|number| *number > 1) {
+                    return Err(no_truth());
+                }
+                into.clear();
+                into.extend(numbers.iter().map(|number| *number == 1));
+                Ok(())
+            }
         }
+    }
+}
+
+/// Whether integers of a column have a sign, as they have unless the file says otherwise.
+fn is_signed(descriptor: &ColumnDescriptor) -> bool {
+    let unsigned = [
+        ConvertedType::UINT_8,
+        ConvertedType::UINT_16,
+        ConvertedType::UINT_32,
+        ConvertedType::UINT_64,
+    ];
+    !unsigned.contains(&descriptor.converted_type())
+}
+
+/// Checks that no value is below 0.
+fn expect_none(negative: bool) -> Result<()> {
+    match negative {
+        true => Err(general("a value is negative")),
+        false => Ok(()),
     }
 }
 
@@ -221,7 +270,8 @@ pub(super) fn unpanicked<T>(parquet: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// Returns what is wrong, in our own words.
-const OWN: [&str; 13] = [
+const OWN: [&str; 14] = [
+    "a value is negative",
     "a page is encoded otherwise than the column",
     "it is nested, and not one value a row",
     "it is not a list a row",

@@ -12,8 +12,10 @@
 //!
 //! All are required. The key-value metadata holds `terrace.trace = 1`, the version of this
 //! layout, and whatever the recorder said of the recording. A row group has 2^20 rows, a page
-//! 2^16. A file without the key that has a column `address` is read too: what pandas, polars or
-//! DuckDB wrote is a trace, as far as its columns have these names.
+//! 2^16. A file without the key that has a column `address` is read too: what pandas, polars or DuckDB
+//! wrote is a trace if its columns have these names, `op` or `is_write` for `write`, in upper or lower
+//! case. Truth values may be numbers 0 and 1, and texts as in CSV. Other columns are an error, and so are
+//! values below 0.
 //!
 //! A trace with [contents](crate::contents) has version 2 of the layout, and four more columns:
 //!

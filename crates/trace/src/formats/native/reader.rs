@@ -20,6 +20,7 @@ use crate::allocation::Allocations;
 use crate::discard::Discard;
 use crate::order::Order;
 use crate::source::{Meta, Source, made};
+use crate::text;
 
 /// Accesses in a block: few enough that their columns stay in a core's second-level
 /// cache.
@@ -38,6 +39,18 @@ const OWN_KEYS: [&str; 8] = [
     allocations::OBJECTS_KEY,
     allocations::SITES_KEY,
     allocations::CHECKSUM_KEY,
+];
+/// The columns that a file of another writer may have.
+const FOREIGN: [&str; 9] = [
+    "instruction",
+    "address",
+    "ip",
+    "process",
+    "thread",
+    "size",
+    "write",
+    DEPENDS,
+    ZEROS,
 ];
 /// Keys of other writers about their own types.
 const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
@@ -255,10 +268,18 @@ fn chunk<'a>(
     group: usize,
     name: &str,
 ) -> Option<&'a ColumnChunkMetaData> {
+    Some(parquet.row_group(group).column(place(parquet, name)?))
+}
+
+/// Returns the place of the column `name`, if the file has it.
+fn place(parquet: &ParquetMetaData, name: &str) -> Option<usize> {
     let schema = parquet.file_metadata().schema_descr();
+    let own = is_own(parquet);
     let mut columns = schema.columns().iter();
-    let index = columns.position(|column| column.path().string() == name)?;
-    Some(parquet.row_group(group).column(index))
+    columns.position(|column| {
+        let path = column.path().string();
+        path == name || !own && text::column(&path) == name
+    })
 }
 
 /// Checks that this is a trace of a known version whose columns lie in the file, and that the
@@ -268,9 +289,9 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
     let wrong = |what: String| Error::failure(format!("the trace `{}` {what}", path.display()));
     let schema = parquet.file_metadata().schema_descr();
     let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
-    let version = key_values(parquet).find(|(key, _)| key == VERSION_KEY);
-    if let Some((_, version)) = version {
-        let layout = Layout::of(&version).ok_or_else(|| {
+    let version = value(parquet, VERSION_KEY);
+    if let Some(version) = &version {
+        let layout = Layout::of(version).ok_or_else(|| {
             wrong(format!(
                 "has version {version} of the layout; this program reads versions 1 to 4"
             ))
@@ -284,8 +305,8 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
             )));
         }
     }
-    if !names.iter().any(|name| name == "address") {
-        return Err(wrong("is a Parquet file without a column `address`".into()));
+    if version.is_none() {
+        check_foreign(&names).map_err(wrong)?;
     }
     let groups = parquet.row_groups();
     let rows: i128 = groups.iter().map(|g| i128::from(g.num_rows())).sum();
@@ -325,6 +346,27 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
                 }
                 *end = start + bytes;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the columns of a file of another writer are those of a trace; says what is wrong with them.
+fn check_foreign(names: &[String]) -> std::result::Result<(), String> {
+    let known: Vec<_> = names.iter().map(|name| text::column(name)).collect();
+    if !known.iter().any(|name| name == "address") {
+        return Err("is a Parquet file without a column `address`".into());
+    }
+    for (index, (name, meant)) in names.iter().zip(&known).enumerate() {
+        if !FOREIGN.contains(&&**meant) {
+            return Err(format!(
+                "has a column {} that is not known; there are {}, and op and is_write for write",
+                text::quote(name.as_bytes()),
+                FOREIGN.join(", ")
+            ));
+        }
+        if known[..index].contains(meant) {
+            return Err(format!("has two columns for `{meant}`"));
         }
     }
     Ok(())
@@ -383,7 +425,7 @@ fn meta(parquet: &ParquetMetaData, allocations: Option<Allocations>) -> Meta {
             .filter_map(|group| chunk(parquet, group, "instruction"))
             .any(|chunk| !always_zero(chunk)),
         has_contents: is(Layout::Contents),
-        tells_zeros: is(Layout::Zeros),
+        tells_zeros: is(Layout::Zeros) || !is_own(parquet) && place(parquet, ZEROS).is_some(),
         allocations: allocations.map(Arc::new),
         about: key_values(parquet)
             .filter(|(key, _)| {
