@@ -14,6 +14,8 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use crate::system_call::answered;
+
 /// The highest signal (`_NSIG`).
 const SIGNALS: i32 = 64;
 /// Bytes of the kernel's set of signals.
@@ -186,10 +188,7 @@ fn set_mask(set: u64) -> io::Result<()> {
             SET_BYTES,
         )
     };
-    match done {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    answered(done).map(drop)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the crates of Terrace share: errors, units, and files that appear when they are complete.
 
+mod amount;
 pub mod apart;
 pub mod block;
 pub mod bytes;
@@ -10,6 +11,7 @@ pub mod inherited;
 mod limit;
 pub mod lock;
 pub mod memory;
+pub mod mountinfo;
 pub mod mounts;
 pub mod nanos;
 pub mod output;
@@ -18,6 +20,7 @@ pub mod program;
 pub mod schema;
 pub mod signals;
 pub mod statistics;
+pub mod system_call;
 pub mod unnamed;
 pub mod unpanicked;
 pub mod user;
@@ -34,5 +37,6 @@ pub use output::Output;
 pub use program::Exit;
 pub use signals::{Signals, Target};
 pub use statistics::median;
+pub use system_call::answered;
 pub use unpanicked::unpanicked;
 pub use user::User;

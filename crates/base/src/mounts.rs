@@ -1,8 +1,6 @@
 //! FUSE mounts of ours, in the kernel's list.
 
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,21 +8,17 @@ use rustix::fd::AsRawFd;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::mount::UnmountFlags;
 
+use crate::mountinfo;
+
 /// The subtype of our mounts, which the kernel shows as `fuse.terrace`.
 pub const SUBTYPE: &str = "terrace";
 
 /// Whether a mount of ours is on a directory, by its path without links.
 pub fn is_mounted(mountpoint: &Path) -> bool {
-    let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let mounts = String::from_utf8_lossy(&mounts);
-    let is_ours = |line: &str| {
-        let mut fields = line.split(' ');
-        let at = fields.nth(4).map(unescaped);
-        let kind = fields.skip_while(|field| *field != "-").nth(1);
-        at.as_deref() == Some(mountpoint)
-            && kind.and_then(|kind| kind.strip_prefix("fuse.")) == Some(SUBTYPE)
-    };
-    mounts.lines().any(is_ours)
+    let mounts = mountinfo::all().unwrap_or_default();
+    mounts
+        .iter()
+        .any(|mount| mount.at == mountpoint && mount.kind.strip_prefix("fuse.") == Some(SUBTYPE))
 }
 
 /// Unmounts a directory. One that is in use goes from the tree if `detach`, and ends with its last open file.
@@ -88,36 +82,9 @@ fn by_helper(mountpoint: &Path, detach: bool) -> io::Result<()> {
     }
 }
 
-/// Returns a path that the kernel has written with octal escapes.
-fn unescaped(text: &str) -> PathBuf {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let digits = tail.get(..3).filter(|_| *first == b'\\');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[3..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    OsString::from_vec(bytes).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_read_as_the_kernel_writes_them() {
-        assert_eq!(unescaped(r"/a\040b\134c"), Path::new(r"/a b\c"));
-        assert_eq!(unescaped(r"/a\9"), Path::new(r"/a\9"));
-    }
 
     #[test]
     fn what_others_have_mounted_is_not_ours() {

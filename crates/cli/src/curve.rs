@@ -11,7 +11,7 @@ use terrace_trace::Columns;
 use crate::args::curve::Curve;
 use crate::progress::Progress;
 use crate::results::Outputs;
-use crate::sim::Traces;
+use crate::traces::Traces;
 
 /// Curves need no instruction counts.
 const COLUMNS: Columns = Columns {

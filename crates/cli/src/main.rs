@@ -28,6 +28,7 @@ mod sim;
 mod sweep;
 mod tcam;
 mod trace;
+mod traces;
 mod usage;
 mod validate;
 

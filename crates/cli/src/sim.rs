@@ -1,6 +1,5 @@
 //! `terrace sim`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use terrace_base::{Error, Output, Result};
@@ -9,16 +8,15 @@ use terrace_report::timeline;
 use terrace_sim::pages::{
     Choice, Foresight, PageMachine, Point, Simulated, Survey, require_memory, watch,
 };
-use terrace_sim::workload::Workload;
-use terrace_trace::{Columns, Format};
+use terrace_trace::Columns;
 
 use crate::args::sim::{Command, Pages, Sim};
 use crate::curve::curve;
 use crate::files::files;
 use crate::llc::llc;
 use crate::mix::mix;
-use crate::progress::Progress;
 use crate::results::Outputs;
+use crate::traces::Traces;
 
 pub fn sim(arguments: &Sim) -> Result<ExitCode> {
     match &arguments.command {
@@ -82,33 +80,8 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
     outputs.show(&document, &text)
 }
 
-/// The traces of one workload.
-pub struct Traces<'a> {
-    pub paths: &'a [PathBuf],
-    pub format: Option<Format>,
-    pub limit: Option<u64>,
-    pub quiet: bool,
-}
-
-impl Traces<'_> {
-    /// Opens them, with these columns, and a progress bar for what is done with them.
-    pub fn open(&self, what: &'static str, columns: Columns) -> Result<(Workload, Progress)> {
-        let workload = Workload::open(self.paths, self.format, self.limit, columns)?;
-        let progress = Progress::new(workload.accesses(), self.quiet).doing(what);
-        Ok((workload, progress))
-    }
-
-    /// As they were named.
-    pub fn names(&self) -> Vec<String> {
-        self.paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect()
-    }
-}
-
 /// A first pass over the traces, if some machine needs what it finds.
-pub fn survey(traces: &Traces, choices: &[Choice]) -> Result<Survey> {
+fn survey(traces: &Traces, choices: &[Choice]) -> Result<Survey> {
     let foresight = choices.iter().map(Choice::foresight);
     let foresight = foresight.max().unwrap_or_default();
     if foresight == Foresight::Nothing && !choices.iter().any(Choice::needs_footprint) {

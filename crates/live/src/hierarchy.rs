@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::delegation::{AVAILABLE, CALLERS, lists_memory};
-use terrace_base::block::swaps::unescape;
+use terrace_base::mountinfo;
 use terrace_base::{Context, Error, Result};
 
 /// Interfaces of the memory controller.
@@ -97,12 +97,13 @@ impl Mounts {
     /// # Errors
     /// A failure if `/proc` cannot be read.
     pub fn find() -> Result<Self> {
-        read("/proc/self/mountinfo").map(|text| Self::parse(&text))
+        let mounts = mountinfo::all().or_fail(|| "cannot read /proc/self/mountinfo".into())?;
+        Ok(Self::among(&mounts))
     }
 
-    /// Parses the text of `/proc/self/mountinfo`.
-    pub fn parse(text: &str) -> Self {
-        Self(text.lines().filter_map(Mount::parse).collect())
+    /// Finds those among these mounts.
+    pub fn among(mounts: &[mountinfo::Mount]) -> Self {
+        Self(mounts.iter().filter_map(Mount::of).collect())
     }
 
     /// Returns the hierarchy with the memory controller; `None` if there is none.
@@ -181,22 +182,17 @@ impl Mount {
         })
     }
 
-    /// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)); `None` if it is no hierarchy.
-    fn parse(line: &str) -> Option<Self> {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(3);
-        let (root, at) = (mount.next()?, mount.next()?);
-        let mut file_system = file_system.split(' ');
-        let kind = file_system.next()?;
-        let options = file_system.nth(1)?;
+    /// Returns the hierarchy of a mount; `None` if it is none.
+    fn of(mount: &mountinfo::Mount) -> Option<Self> {
+        let controllers = match &*mount.kind {
+            "cgroup2" => None,
+            "cgroup" => Some(mount.options.clone()),
+            _ => return None,
+        };
         Some(Self {
-            at: unescape(at),
-            root: unescape(root),
-            controllers: match kind {
-                "cgroup2" => None,
-                "cgroup" => Some(options.to_owned()),
-                _ => return None,
-            },
+            at: mount.at.clone(),
+            root: mount.root.clone(),
+            controllers,
         })
     }
 
@@ -254,7 +250,7 @@ pub(crate) mod tests {
     }
 
     fn among(mounts: &str, own: &str) -> Option<Hierarchies> {
-        Hierarchies::among(&Mounts::parse(mounts), own)
+        Hierarchies::among(&Mounts::among(&mountinfo::parse(mounts.as_bytes())), own)
     }
 
     #[test]
@@ -312,11 +308,5 @@ pub(crate) mod tests {
             let found = among(&mounts, own).unwrap();
             assert_eq!((found.memory, found.perf), (group, None), "{own}");
         }
-    }
-
-    #[test]
-    fn blanks_in_the_path_of_a_mount() {
-        assert_eq!(unescape(r"/a\040b\134c"), Path::new(r"/a b\c"));
-        assert_eq!(unescape("/plain"), Path::new("/plain"));
     }
 }

@@ -9,13 +9,28 @@ use std::time::Duration;
 /// nothing to lock, or another process still holds the lock after `tries` at intervals of `pause`.
 pub(crate) fn lock(path: &Path, tries: usize, pause: Duration) -> Option<File> {
     let file = File::open(path).ok()?;
-    for _ in 0..tries {
-        if file.try_lock().is_ok() {
-            return Some(file);
+    let mut tries = 0..tries;
+    let waits = |_| tries.next().is_some();
+    wait(pause, || file.try_lock(), waits)?;
+    Some(file)
+}
+
+/// Asks for what others hold at intervals of `pause`, until it is ours. `None` if it `waits` no longer, which is told who
+/// holds it.
+pub(crate) fn wait<T, H>(
+    pause: Duration,
+    mut ask: impl FnMut() -> Result<T, H>,
+    mut waits: impl FnMut(H) -> bool,
+) -> Option<T> {
+    loop {
+        match ask() {
+            Ok(ours) => return Some(ours),
+            Err(holder) => match waits(holder) {
+                true => thread::sleep(pause),
+                false => return None,
+            },
         }
-        thread::sleep(pause);
     }
-    None
 }
 
 #[cfg(test)]
@@ -31,5 +46,19 @@ mod tests {
         drop(held);
         assert!(take().is_some());
         assert!(lock(&directory.path().join("none"), 2, Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn what_others_hold_is_asked_for_until_it_is_ours_or_the_wait_ends() {
+        let mut holders = vec![3, 2, 1];
+        let mut seen = Vec::new();
+        let ask = || holders.pop().map_or(Ok("ours"), Err);
+        let got = wait(Duration::ZERO, ask, |holder| {
+            seen.push(holder);
+            true
+        });
+        assert_eq!((got, seen), (Some("ours"), vec![1, 2, 3]));
+        let ended = wait(Duration::ZERO, || Err::<(), _>(7), |holder| holder != 7);
+        assert_eq!(ended, None);
     }
 }

@@ -207,6 +207,7 @@ mod tests {
     use crate::cgroup::PROCESSES;
     use crate::hierarchy::Mounts;
     use crate::hierarchy::tests::mounts;
+    use terrace_base::mountinfo;
 
     /// A shell that starts another, which goes on for a while; and the number of the other.
     fn family(script: &str) -> (Child, u32) {
@@ -337,7 +338,7 @@ mod tests {
             format!("{shell}\n{}\n", std::process::id()),
         )
         .unwrap();
-        let mounts = Mounts::parse(&text);
+        let mounts = Mounts::among(&mountinfo::parse(text.as_bytes()));
         let hierarchy = mounts.all().next().unwrap().clone();
         let members = Members::of(Scope::Group { hierarchy, group });
         assert_eq!(pids(&members), [shell], "without this process");

@@ -12,35 +12,19 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::mount::{MountPropagationFlags, mount_change};
-use terrace_base::block::swaps::unescape;
+use terrace_base::mountinfo::{self, Mount};
 use terrace_base::{Context, Error, Result};
 
 use crate::journal::{Change, Journal, boot_id};
+use crate::lock;
 use crate::sysctl::{directory, open_lock};
 
 /// How often, and after which pause, the lock is asked for: others hold it for milliseconds.
 const TRIES: (u32, Duration) = (1000, Duration::from_millis(10));
-
-/// A mount, by its line in `/proc/self/mountinfo`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Mount {
-    id: u64,
-    at: PathBuf,
-    propagation: Propagation,
-}
-
-/// What a mount has to do with others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Propagation {
-    is_shared: bool,
-    /// Whether it receives mounts from one that is shared.
-    follows: bool,
-    is_unbindable: bool,
-}
 
 /// Mounts that are shared while this exists.
 #[derive(Debug)]
@@ -68,10 +52,7 @@ impl Peers {
         let shared = locks.change(|locks| {
             let mounts = mounts()?;
             let text = locks.text()?;
-            let private: Vec<_> = mounts
-                .iter()
-                .filter(|mount| mount.can_be_shared())
-                .collect();
+            let private: Vec<_> = mounts.iter().filter(can_be_shared).collect();
             if private.is_empty() && text.is_empty() {
                 return Ok(false);
             }
@@ -131,14 +112,12 @@ impl Locks {
     fn change<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (tries, pause) = TRIES;
         let mut tries = 0..tries;
-        while self.changes.try_lock().is_err() {
-            if tries.next().is_none() {
-                return Err(Error::failure(
-                    "another process has held the lock of the machine's mounts for seconds; try again when it has ended",
-                ));
-            }
-            std::thread::sleep(pause);
-        }
+        let waits = |_| tries.next().is_some();
+        lock::wait(pause, || self.changes.try_lock(), waits).ok_or_else(|| {
+            Error::failure(
+                "another process has held the lock of the machine's mounts for seconds; try again when it has ended",
+            )
+        })?;
         let changed = change(self);
         // Closing would not suffice while a child is between fork and exec.
         let _ = self.changes.unlock();
@@ -214,37 +193,14 @@ fn cannot_lock() -> String {
     "cannot use the lock of the machine's mounts".to_owned()
 }
 
-impl Mount {
-    fn parse(line: &str) -> Option<Self> {
-        let (mount, _) = line.split_once(" - ")?;
-        let mut fields = mount.split(' ');
-        let id = fields.next()?.parse().ok()?;
-        let at = unescape(fields.nth(3)?);
-        let mut propagation = Propagation::default();
-        for field in fields.skip(1) {
-            propagation.is_shared |= field.starts_with("shared:");
-            propagation.follows |= field.starts_with("master:");
-            propagation.is_unbindable |= field == "unbindable";
-        }
-        Some(Self {
-            id,
-            at,
-            propagation,
-        })
-    }
-
-    /// Whether it is private. One that must not be copied stays so: it would no longer be that.
-    fn can_be_shared(&self) -> bool {
-        !self.propagation.is_shared && !self.propagation.is_unbindable
-    }
-}
-
 /// Returns the mounts that this process sees.
 fn mounts() -> Result<Vec<Mount>> {
-    let text = fs::read("/proc/self/mountinfo");
-    let text = text.or_fail(|| "cannot read /proc/self/mountinfo".into())?;
-    let text = String::from_utf8_lossy(&text);
-    Ok(text.lines().filter_map(Mount::parse).collect())
+    mountinfo::all().or_fail(|| "cannot read /proc/self/mountinfo".into())
+}
+
+/// Whether a mount is private. One that must not be copied stays so: it would no longer be that.
+fn can_be_shared(mount: &&Mount) -> bool {
+    !mount.propagation.is_shared && !mount.propagation.is_unbindable
 }
 
 /// Counts the mounts that are shared only while programs run.
@@ -252,10 +208,7 @@ fn mounts() -> Result<Vec<Mount>> {
 /// # Errors
 /// A failure if mounts cannot be read.
 pub(crate) fn private() -> Result<usize> {
-    Ok(mounts()?
-        .iter()
-        .filter(|mount| mount.can_be_shared())
-        .count())
+    Ok(mounts()?.iter().filter(can_be_shared).count())
 }
 
 #[cfg(test)]
@@ -263,21 +216,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_and_its_propagation() {
-        let parse = |line| Mount::parse(line).unwrap();
-        let private =
-            parse(r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime - ext3 /dev/root rw,errors=continue");
-        assert_eq!(
-            (private.id, private.at.as_path()),
-            (36, Path::new("/mnt 2"))
-        );
-        assert_eq!(private.propagation, Propagation::default());
-        let both = parse("7 1 0:1 / /a rw shared:3 master:1 - tmpfs shared:9 rw");
-        assert!(both.propagation.is_shared && both.propagation.follows);
-        let unbindable = parse("7 1 0:1 / /a rw unbindable - tmpfs none rw");
-        assert!(!unbindable.can_be_shared() && private.can_be_shared());
-        assert!(!both.can_be_shared());
-        assert_eq!(Mount::parse("7 1 0:1 / /a rw"), None);
+    fn a_mount_that_must_not_be_copied_stays_so() {
+        let lines = [
+            "36 35 98:0 / /a rw - ext3 /dev/root rw",
+            "7 1 0:1 / /b rw shared:3 - tmpfs none rw",
+            "8 1 0:1 / /c rw unbindable - tmpfs none rw",
+        ];
+        let all = mountinfo::parse(lines.join("\n").as_bytes());
+        let shared: Vec<_> = all.iter().filter(can_be_shared).map(|it| it.id).collect();
+        assert_eq!((all.len(), shared), (3, vec![36]));
     }
 
     #[test]

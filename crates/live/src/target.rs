@@ -243,6 +243,7 @@ fn one<'a>(mut groups: Vec<Group<'a>>, kind: &str, name: &str, advice: &str) -> 
 mod tests {
     use super::*;
     use crate::hierarchy::tests::mounts;
+    use terrace_base::mountinfo;
 
     /// Makes two hierarchies with these groups in both.
     fn tree(groups: &[&str]) -> (tempfile::TempDir, Mounts) {
@@ -259,7 +260,7 @@ mod tests {
                 }
             }
         }
-        (top, Mounts::parse(&text))
+        (top, Mounts::among(&mountinfo::parse(text.as_bytes())))
     }
 
     fn said<T>(found: Result<T>) -> String {

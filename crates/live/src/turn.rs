@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use terrace_base::{Context, Result};
 
+use crate::lock::wait;
 use crate::sysctl::{Attempt, PageCluster, directory, may_set, open_lock};
 
 /// Interval at which the end of the other run is polled.
@@ -32,18 +33,21 @@ pub struct Waiting<'a> {
 impl Waiting<'_> {
     /// Tries again until no other run owns it; `None` if a signal asked to end.
     fn until<T>(&mut self, mut ask: impl FnMut() -> Result<Answer<T>>) -> Result<Option<T>> {
+        let ask = || match ask() {
+            Ok(Answer::Ours(ours)) => Ok(Ok(ours)),
+            Ok(Answer::Another(owner)) => Err(owner),
+            Err(error) => Ok(Err(error)),
+        };
         let mut told = false;
-        loop {
-            match ask()? {
-                Answer::Ours(ours) => return Ok(Some(ours)),
-                Answer::Another(_) if (self.stop)() => return Ok(None),
-                Answer::Another(owner) if !std::mem::replace(&mut told, true) => {
-                    let process = owner.map_or(String::new(), |pid| format!(" (PID {pid})"));
-                    (self.told)(&format!("waits for another run of terrace{process}"));
-                }
-                Answer::Another(_) => std::thread::sleep(LOOK_EVERY),
+        let waits = |owner: Option<u32>| {
+            let stops = (self.stop)();
+            if !stops && !std::mem::replace(&mut told, true) {
+                let process = owner.map_or(String::new(), |pid| format!(" (PID {pid})"));
+                (self.told)(&format!("waits for another run of terrace{process}"));
             }
-        }
+            !stops
+        };
+        wait(LOOK_EVERY, ask, waits).transpose()
     }
 }
 

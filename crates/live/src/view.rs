@@ -20,7 +20,7 @@ use std::thread;
 
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use serde::{Deserialize, Serialize};
-use terrace_base::{Context, Result};
+use terrace_base::{Context, Result, answered};
 
 use crate::hierarchy::Mounts;
 
@@ -100,10 +100,7 @@ impl Covers {
     /// Moves this thread to a mount name space of its own, and covers the files there.
     fn enter(&self) -> Result<()> {
         // SAFETY: changes the name space, working directory and umask of this thread alone, whose memory stays as it is.
-        let left = match unsafe { libc::unshare(libc::CLONE_NEWNS) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        };
+        let left = answered(unsafe { libc::unshare(libc::CLONE_NEWNS) });
         left.or_fail(|| "cannot make a mount name space".into())?;
         // Before anything is mounted there, which would else be seen by all.
         let cut = mount_change(&self.hierarchy, MountPropagationFlags::DOWNSTREAM);

@@ -1,11 +1,10 @@
 //! The machine's swap areas, as the kernel lists them.
 
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use crate::bytes::Bytes;
+use crate::mountinfo::unescape;
 
 /// An active swap area.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,16 +21,23 @@ pub struct Swap {
 
 /// Returns the areas of `/proc/swaps`.
 pub fn active() -> Vec<Swap> {
-    let text = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    text.lines().skip(1).filter_map(parse).collect()
+    let text = fs::read("/proc/swaps").unwrap_or_default();
+    let lines = text.split(|byte| *byte == b'\n').skip(1);
+    lines.filter_map(parse).collect()
 }
 
 /// Parses path, type, size, used and priority; sizes are in KiB.
-fn parse(line: &str) -> Option<Swap> {
-    let mut columns = line.split_whitespace();
+fn parse(line: &[u8]) -> Option<Swap> {
+    let columns = line.split(u8::is_ascii_whitespace);
+    let mut columns = columns.filter(|column| !column.is_empty());
     let path = unescape(columns.next()?);
     let mut kilobytes = columns.skip(1);
-    let mut next = || kilobytes.next()?.parse::<i64>().ok();
+    let mut next = || {
+        std::str::from_utf8(kilobytes.next()?)
+            .ok()?
+            .parse::<i64>()
+            .ok()
+    };
     let (size, used, priority) = (next()?, next()?, next()?);
     Some(Swap {
         path,
@@ -41,31 +47,9 @@ fn parse(line: &str) -> Option<Swap> {
     })
 }
 
-/// Decodes a path in which the kernel writes blanks and the like as `\040`.
-pub fn unescape(text: &str) -> PathBuf {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        let octal = rest.get(1..4).filter(|_| byte == b'\\');
-        let code =
-            octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        bytes.push(code.unwrap_or(byte));
-        rest = if code.is_some() { &rest[4..] } else { behind };
-    }
-    PathBuf::from(OsString::from_vec(bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_as_the_kernel_writes_them() {
-        let path = |text| unescape(text).display().to_string();
-        assert_eq!(path("/mnt/my\\040disk/a"), "/mnt/my disk/a");
-        assert_eq!(path("/a\\b\\04"), "/a\\b\\04");
-        assert_eq!(path(""), "");
-    }
 
     #[test]
     fn areas_as_the_kernel_lists_them() {
@@ -76,8 +60,11 @@ mod tests {
             used: Bytes(76 << 10),
             priority: 32767,
         };
-        assert_eq!(parse(line), Some(swap));
-        assert_eq!(parse("/dev/sda2 partition 8 0 -2").unwrap().priority, -2);
-        assert_eq!(parse("/dev/sda2 partition"), None);
+        assert_eq!(parse(line.as_bytes()), Some(swap));
+        let partition = parse(b"/dev/sda2 partition 8 0 -2").unwrap();
+        assert_eq!(partition.priority, -2);
+        assert_eq!(parse(b"/dev/sda2 partition"), None);
+        let odd = parse(b"/mnt/\xff/a file 8 0 -2").unwrap();
+        assert_eq!(odd.path.as_os_str().as_encoded_bytes(), b"/mnt/\xff/a");
     }
 }

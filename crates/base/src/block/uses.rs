@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::swaps;
+use crate::mountinfo;
 
 /// A block device by the kernel's numbers.
 pub struct Node {
@@ -64,9 +65,9 @@ impl Node {
         if self.is_swapped_to() {
             return Some("swapped to already".to_owned());
         }
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        if let Some(place) = mounted_on(&mounts, &self.number) {
-            return Some(format!("mounted on {place}"));
+        let mounts = mountinfo::all().unwrap_or_default();
+        if let Some(mount) = mounts.iter().find(|mount| mount.device == self.number) {
+            return Some(format!("mounted on {}", mount.at.display()));
         }
         let holders = names(&self.directory.join("holders"));
         (!holders.is_empty()).then(|| format!("held by {}", holders.join(", ")))
@@ -88,14 +89,6 @@ fn names(directory: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-/// Returns the mount point of a device. Fields of `mountinfo`: mount, parent, device, root, place.
-fn mounted_on<'a>(mounts: &'a str, device: &str) -> Option<&'a str> {
-    mounts.lines().find_map(|line| {
-        let mut fields = line.split(' ').skip(2);
-        (fields.next()? == device).then(|| fields.nth(1))?
-    })
 }
 
 #[cfg(test)]
@@ -143,13 +136,6 @@ mod tests {
         fs::write(sys.path().join("holders/md0"), "").unwrap();
         fs::write(sys.path().join("holders/dm-1"), "").unwrap();
         assert_eq!(node.use_of().unwrap(), "is held by dm-1, md0");
-    }
-
-    #[test]
-    fn mounts_are_found_by_device() {
-        let mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n31 22 8:17 /a /mnt/b rw - xfs /x rw\n";
-        assert_eq!(mounted_on(mounts, "8:17"), Some("/mnt/b"));
-        assert_eq!(mounted_on(mounts, "8:7"), None);
     }
 
     #[test]

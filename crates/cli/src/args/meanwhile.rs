@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::attach::time;
+use super::time;
 
 /// What is measured, and told, while a program runs.
 #[derive(Args, Clone, Debug, Default)]

@@ -58,6 +58,8 @@ pub use user::AsUser;
 pub use validate::Validate;
 pub use view::SeeLimit;
 
+use std::time::Duration;
+
 use clap::{ArgAction, Parser, Subcommand};
 
 /// Without empty lines around the usage and without a heading of options, all commands fit a screen.
@@ -107,4 +109,33 @@ pub enum Command {
 /// Parses an amount of a program's memory that may not be a share.
 fn memory(text: &str) -> terrace_base::Result<terrace_base::Bytes> {
     terrace_base::Bytes::parse_memory(text, false)
+}
+
+/// Parses a time that people wait.
+fn time(text: &str) -> Result<Duration, String> {
+    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let seconds = units.iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(number * seconds)
+    });
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("`{text}` is no time to wait; write it as 30s, 10m or 2h"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_people_write_them() {
+        for (text, seconds) in [("30s", 30.0), ("10m", 600.0), ("2h", 7200.0), ("0.5s", 0.5)] {
+            assert_eq!(time(text), Ok(Duration::from_secs_f64(seconds)));
+        }
+        for text in [
+            "", "30", "s", "-1s", "0s", "NaNs", "infh", "1e300h", "1d", "5 s",
+        ] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
 }

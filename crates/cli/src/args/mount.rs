@@ -246,7 +246,7 @@ fn slowdown(text: &str) -> Result<Slowdown> {
 fn attributes(text: &str) -> std::result::Result<Duration, String> {
     match text {
         "0" | "0s" => Ok(Duration::ZERO),
-        text => super::attach::time(text),
+        text => super::time(text),
     }
 }
 

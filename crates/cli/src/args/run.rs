@@ -51,7 +51,7 @@ pub struct Run {
     ///
     /// For a server, which does not end by itself, as --measure 30s. The program starts without a limit. After this time the tier is prepared, and the program gets its share of what
     /// it has used so far, in steps that the machine can bear; it is not started twice.
-    #[arg(long, value_name = "TIME", value_parser = super::attach::time, allow_hyphen_values = true,
+    #[arg(long, value_name = "TIME", value_parser = super::time, allow_hyphen_values = true,
           conflicts_with_all = ["footprint", "compare", "repeat"])]
     pub measure: Option<Duration>,
 
@@ -133,7 +133,7 @@ pub struct Run {
     ///
     /// What a program does first, as to load its data, is then left out of faults, prefetches, the tier's traffic,
     /// waits and lifetime. Times, peaks and the footprint are always those of the whole run.
-    #[arg(long, value_name = "TIME", value_parser = super::attach::time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = super::time, allow_hyphen_values = true)]
     pub after: Option<Duration>,
 
     #[command(flatten)]

@@ -15,7 +15,7 @@ use terrace_live::target::Target;
 use terrace_policy::registry::split_list;
 use terrace_policy::sched::Spec;
 
-use super::attach::time;
+use super::time;
 use super::{AsUser, Results};
 
 /// Give programs that share a CPU longer turns

@@ -13,12 +13,12 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 
+use crate::lock::wait;
 use crate::tier::swapoff::Say;
 use terrace_base::{Context, Error, Result, user};
 
@@ -96,17 +96,14 @@ impl State {
     pub(crate) fn take_turn(&self, say: Say) -> Option<File> {
         let directory = File::open(&self.path).ok()?;
         let mut told = Instant::now().checked_add(QUIET);
-        loop {
-            match directory.try_lock() {
-                Ok(()) => return Some(directory),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(_)) => return None,
-            }
+        let waits = |why| {
             if told.take_if(|at| Instant::now() >= *at).is_some() {
                 say("waits for another process of terrace that puts changes of the machine back");
             }
-            thread::sleep(LOOK_EVERY);
-        }
+            matches!(why, TryLockError::WouldBlock)
+        };
+        wait(LOOK_EVERY, || directory.try_lock(), waits)?;
+        Some(directory)
     }
 
     /// Same as [`State::take_turn`], unless another process has the turn: then it is `None`.

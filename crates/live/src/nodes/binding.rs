@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 
-use terrace_base::{Context, Result};
+use terrace_base::{Context, Result, answered};
 use terrace_policy::{PAGE_BYTES, Page, Space};
 
 use crate::cpus::Cpus;
@@ -57,7 +57,7 @@ pub(crate) fn bind(node: u32) -> io::Result<()> {
             MOST_NODES + 1,
         )
     };
-    succeeded(done)
+    answered(done).map(drop)
 }
 
 /// Checks that memory can be bound to a node, on a thread that ends.
@@ -110,7 +110,7 @@ pub(super) fn bind_mapping(mapping: &Mapping, node: u32) -> io::Result<()> {
             0,
         )
     };
-    succeeded(done)
+    answered(done).map(drop)
 }
 
 /// Returns the first pages of the mappings of a process whose memory it has come from `node`, if there is room.
@@ -161,7 +161,7 @@ pub(crate) fn move_pages(
         )
     };
     // A positive number is that of the pages that were not moved.
-    succeeded(done.min(0))
+    answered(done).map(drop)
 }
 
 /// Has the calling thread take memory from its own node, and the kernel move no page for it when it meets a hint fault:
@@ -171,7 +171,7 @@ pub(crate) fn move_pages(
 /// The kernel's.
 pub(super) fn draw_nothing() -> io::Result<()> {
     // SAFETY: concerns where memory of this thread comes from, not what it holds; no set is read.
-    succeeded(unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_LOCAL, 0, 0) })
+    answered(unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_LOCAL, 0, 0) }).map(drop)
 }
 
 /// As [`move_pages`], but finds pages as well that are marked for a hint fault. Linux 6.1 to 6.4 say of these that they
@@ -229,13 +229,6 @@ fn read(space: Space, page: u64) -> bool {
     };
     // SAFETY: the kernel writes one byte, to `byte`; the other address is of another process, and nothing here follows it.
     unsafe { libc::process_vm_readv(space.0 as libc::pid_t, &here, 1, &there, 1, 0) == 1 }
-}
-
-fn succeeded(done: libc::c_long) -> io::Result<()> {
-    match done {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 #[cfg(test)]

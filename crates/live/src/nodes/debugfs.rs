@@ -5,6 +5,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use terrace_base::answered;
+
 /// Where it is usually mounted.
 const USUAL: &str = "/sys/kernel/debug";
 /// `FSCONFIG_CMD_CREATE` (linux/mount.h).
@@ -41,17 +43,13 @@ fn mount() -> io::Result<OwnedFd> {
             0,
         )
     };
-    if made != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    answered(made)?;
     // SAFETY: takes an open descriptor and flags (`FSMOUNT_CLOEXEC` is 1).
     descriptor(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), 1, 0) })
 }
 
 fn descriptor(returned: libc::c_long) -> io::Result<OwnedFd> {
-    if returned < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let returned = answered(returned)?;
     // SAFETY: the kernel returned it just now, and nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(returned as i32) })
 }

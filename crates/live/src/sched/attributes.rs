@@ -4,6 +4,7 @@ use std::io;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
+use terrace_base::answered;
 
 /// `SCHED_OTHER`: the usual policy.
 pub const OTHER: u32 = libc::SCHED_OTHER as u32;
@@ -121,10 +122,7 @@ fn get(task: u32) -> io::Result<Raw> {
             0,
         )
     };
-    match done {
-        0 => Ok(raw),
-        _ => Err(io::Error::last_os_error()),
-    }
+    answered(done).map(|_| raw)
 }
 
 fn set(task: u32, raw: &Raw) -> io::Result<()> {
@@ -133,10 +131,7 @@ fn set(task: u32, raw: &Raw) -> io::Result<()> {
         ..*raw
     };
     // SAFETY: reads a structure that says its own size.
-    match unsafe { libc::syscall(libc::SYS_sched_setattr, task, &raw const raw, 0) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    answered(unsafe { libc::syscall(libc::SYS_sched_setattr, task, &raw const raw, 0) }).map(drop)
 }
 
 #[cfg(test)]

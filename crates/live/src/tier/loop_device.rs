@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use linux_raw_sys::loop_device::{
     LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO, LOOP_CONFIGURE, LOOP_CTL_GET_FREE, loop_config,
 };
+use terrace_base::answered;
 use terrace_policy::PAGE_BYTES;
 
 const CONTROL: &str = "/dev/loop-control";
@@ -46,9 +47,7 @@ impl LoopDevice {
         // SAFETY: the request takes no argument, and returns a number.
         let number =
             unsafe { libc::ioctl(control.as_raw_fd(), libc::Ioctl::from(LOOP_CTL_GET_FREE)) };
-        if number < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let number = answered(number)?;
         let path = PathBuf::from(format!("/dev/loop{number}"));
         let device = open(&path)?;
         // SAFETY: a structure of numbers, for which zero is valid and means the default.
@@ -64,13 +63,10 @@ impl LoopDevice {
                 &raw const config,
             )
         };
-        match done {
-            0 => Ok(Self {
-                path,
-                _file: device,
-            }),
-            _ => Err(io::Error::last_os_error()),
-        }
+        answered(done).map(|_| Self {
+            path,
+            _file: device,
+        })
     }
 }
 

@@ -32,6 +32,7 @@ use terrace_base::{Blocked, Bytes, Context, Error, Result};
 use super::holders::{holders, named};
 use super::room::Room;
 use super::swaps::find;
+use crate::lock::wait;
 use crate::memory::Mapping;
 use crate::privilege::is_root;
 use crate::sysctl::open_lock;
@@ -137,9 +138,9 @@ fn take_turn(path: &Path, say: Say) -> Result<Option<File>> {
     }
     let mut lock = open_lock(Path::new(LOCK))?;
     let mut patience = Patience::default();
-    while lock.try_lock().is_err() {
-        patience.wait(say, || {
-            let named = held_for(&mut lock);
+    let waits = |_| {
+        patience.tell(say, || {
+            let named = held_for(&lock);
             let Some(swap) = named.and_then(|path| find(&path)) else {
                 return "waits for another process of terrace that switches a swap area off".into();
             };
@@ -149,7 +150,9 @@ fn take_turn(path: &Path, say: Say) -> Result<Option<File>> {
                 swap.used
             )
         });
-    }
+        true
+    };
+    wait(LOOK_EVERY, || lock.try_lock(), waits);
     let name = path.as_os_str().as_bytes();
     lock.seek(SeekFrom::Start(0))
         .and_then(|_| lock.write_all(name))
@@ -159,7 +162,7 @@ fn take_turn(path: &Path, say: Say) -> Result<Option<File>> {
 }
 
 /// Returns the area that a lock names.
-fn held_for(lock: &mut File) -> Option<PathBuf> {
+fn held_for(mut lock: &File) -> Option<PathBuf> {
     let mut name = Vec::new();
     lock.seek(SeekFrom::Start(0)).ok()?;
     lock.read_to_end(&mut name).ok()?;
@@ -203,11 +206,15 @@ struct Patience {
 
 impl Patience {
     fn wait(&mut self, say: Say, sentence: impl FnOnce() -> String) {
+        self.tell(say, sentence);
+        thread::sleep(LOOK_EVERY);
+    }
+
+    fn tell(&mut self, say: Say, sentence: impl FnOnce() -> String) {
         let since = *self.since.get_or_insert_with(Instant::now);
         if since.elapsed() >= QUIET && !std::mem::replace(&mut self.told, true) {
             say(&sentence());
         }
-        thread::sleep(LOOK_EVERY);
     }
 }
 

@@ -8,8 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use terrace_base::Bytes;
 use terrace_base::block::swaps::{Swap, active};
+use terrace_base::{Bytes, answered};
 
 use crate::lock::lock;
 
@@ -44,10 +44,7 @@ pub(super) fn switch_on(path: &Path) -> io::Result<()> {
     let taken: Vec<_> = active().iter().map(|swap| swap.priority).collect();
     let priority = free_priority(&taken);
     // SAFETY: `name` ends in NUL; swapon reads nothing else of ours.
-    match unsafe { libc::swapon(name.as_ptr(), PREFER | priority) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    answered(unsafe { libc::swapon(name.as_ptr(), PREFER | priority) }).map(drop)
 }
 
 /// Returns a priority below the active areas of runs, so that a later area is used when those before it
