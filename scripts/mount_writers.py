@@ -148,9 +148,14 @@ def write_and_hide(file):
 
 
 def append(file):
+    """Cuts the last page off, and appends another in two pieces."""
+    os.truncate(file.path, (file.pages - 1) * PAGE)
+    file.look()
+    last, cut = file.contents(), file.draw.randrange(1, PAGE)
     with file.opened(os.O_WRONLY | os.O_APPEND) as fd:
-        for _ in range(2):
-            os.write(fd, file.contents()[:file.draw.randrange(1, PAGE)])
+        for part in last[:cut], last[cut:]:
+            os.write(fd, part)
+            file.pause(0, 0.03)
             file.look()
     os.truncate(file.path, file.pages * PAGE)
 

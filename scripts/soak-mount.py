@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Looks for a wrong byte below `terrace mount`: fsx, and programs whose mount is killed again and again.
 
-Usage: soak-mount.py [--seconds N] [--seed N] [--fsx PROGRAM] [--only fsx|crashes|writers] [--kind KIND] DIRECTORY
+Usage: soak-mount.py [--seconds N] [--seed N] [--fsx PROGRAM] [--only fsx|crashes|writers] [--kind KIND]
+                     [--file-system ext4|xfs|btrfs|overlay] DIRECTORY
 
 Writers of every kind change files of ext4, XFS and btrfs, below the mount, through it, and both at once
 (`mount_writers.py`); the mount is killed and ended in between, and must say what the source says.
@@ -257,9 +258,23 @@ class FileSystem:
         subprocess.run(["umount", "-l", self.at], check=True)
 
 
+class Overlay:
+    """An overlay of two directories, for the source."""
+
+    def __init__(self, place):
+        self.at = place / "source"
+        lower, upper, work = (place / name for name in ("lower", "upper", "work"))
+        for directory in lower, upper, work:
+            directory.mkdir()
+        layers = f"lowerdir={lower},upperdir={upper},workdir={work}"
+        subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, self.at], check=True)
+
+    sync, end = FileSystem.sync, FileSystem.end
+
+
 def writers(place, file_system, mode, seconds, seed, kinds):
     """Has writers of every kind change files, and kills and ends the mount between; returns what was done."""
-    below = FileSystem(file_system, place)
+    below = Overlay(place) if file_system == "overlay" else FileSystem(file_system, place)
     try:
         draw, mount = random.Random(f"{seed}/{file_system}/{mode}"), Mount(place, mode, 32)
         running = [Writer(place, kind, side, random.Random(f"{seed}/{kind}/{side}"))
@@ -314,7 +329,7 @@ def soak_writers(directory, seconds, seed, kinds, file_systems):
     """Returns whether no mount was wrong."""
     right = True
     for file_system in file_systems:
-        if not shutil.which(f"mkfs.{file_system}"):
+        if file_system in FILE_SYSTEMS and not shutil.which(f"mkfs.{file_system}"):
             print(f"soak-mount: LEFT OUT: {file_system}: there is no mkfs.{file_system}", file=sys.stderr)
             continue
         for mode in MODES:
@@ -334,7 +349,8 @@ def main():
     parser.add_argument("--fsx", default=shutil.which("fsx"))
     parser.add_argument("--only", choices=["fsx", "crashes", "writers"])
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="of writers; all by default")
-    parser.add_argument("--file-system", action="append", choices=list(FILE_SYSTEMS))
+    parser.add_argument("--file-system", action="append", choices=[*FILE_SYSTEMS, "overlay"],
+                        help="below the mount; all on local disks by default")
     parser.add_argument("directory", type=Path)
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)

@@ -5,6 +5,7 @@ mod attach;
 mod bench;
 mod calibrate;
 mod circuit;
+mod control;
 mod curve;
 mod doctor;
 mod explain;

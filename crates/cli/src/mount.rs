@@ -15,6 +15,7 @@ use terrace_trace::record::LEVEL;
 use terrace_trace::{Access, Block, Sink};
 
 use crate::args;
+use crate::control::control;
 use crate::results::{Outputs, People};
 use crate::screen::{Display, Place, say};
 
@@ -34,6 +35,9 @@ pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
         let text = text(&figures);
         return outputs.show(&MountDocument::of(None, figures), &text);
     }
+    if let Some(words) = &arguments.control {
+        return control(words, outputs, arguments.quiet);
+    }
     let settings = arguments.settings()?;
     let signals = Signals::receive()?;
     // Undone when this ends, and by its guardian if it is killed.
@@ -46,6 +50,11 @@ pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
     let mount = Mount::logged(&settings, to)?;
     if !arguments.quiet {
         say(&told(&settings));
+    }
+    if mount.has_lost_rules() {
+        say(
+            "terrace: what was pinned and excluded does not check and is gone; state it anew with --control\n",
+        );
     }
     let served = serve(&mount, &signals, arguments);
     let ended = mount.end();

@@ -12,6 +12,8 @@ use tempfile::TempDir;
 use terrace_trace::access::Columns;
 
 mod common;
+#[path = "mount/control.rs"]
+mod control;
 use common::{Loop, text, wait_for};
 
 const MIB: usize = 1 << 20;

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use terrace_base::bytes::PAGE_BYTES;
 use terrace_base::{Bytes, lock};
+use terrace_policy::admission::rules::Rule;
 use terrace_policy::admission::{Admission, Answer, Request};
 
 use crate::dram::Dram;
 use crate::file::{Identity, Version};
 use crate::page::{PAGE_SIZE, Page, zeroed};
-use crate::store::{Reading, Store};
+use crate::store::{Put, Reading, Store};
 
 /// A file of the source.
 pub trait Source {
@@ -32,6 +33,11 @@ pub trait Source {
     /// Whether it is of this version now with nothing being changed, and every change from now on makes another one. What is
     /// read from now on, while it is of this version, is what this version holds.
     fn is_settled(&self, version: &Version) -> bool;
+
+    /// Returns what the rules of people say of it, if it is of so many bytes.
+    fn rule(&self, _bytes: u64) -> Rule {
+        Rule::Policy
+    }
 
     /// Looks out for changes of others from now on, until the answer is dropped. The answer says whether there may have been
     /// one.
@@ -72,6 +78,11 @@ pub struct Missed {
 }
 
 impl Cache {
+    /// Whether anything is put into the store.
+    pub fn has_flash(&self) -> bool {
+        self.has_flash
+    }
+
     /// Makes a cache of these levels. Without flash the store holds nothing, and knows the versions of files alone.
     pub fn new(
         store: Store,
@@ -128,6 +139,7 @@ impl Cache {
             return self.read_source(source, offset, bytes, reply);
         };
         let version = reading.version();
+        reading.set_rule(source.rule(version.size));
         let end = version.size.min(offset + bytes as u64);
         if end <= offset {
             reply(&[], Some(version));
@@ -272,15 +284,32 @@ impl Cache {
     fn settle(&self, dram: &Dram, reading: &Reading, page: u64, contents: &Page) {
         let evicted = dram.insert(reading, page, contents, &self.store);
         if let Some((reading, page, contents)) = evicted {
-            let request = self.request(&reading, page, 0);
+            let request = self.request(&reading, page, reading.version().size);
             self.admit(&reading, &request, page, &contents);
         }
     }
 
     fn admit(&self, reading: &Reading, request: &Request, page: u64, contents: &Page) {
-        if !self.has_flash || lock(&self.admission).wants(request) != Answer::Admit {
+        let is_wanted = || lock(&self.admission).wants(request) == Answer::Admit;
+        let is_admitted = match reading.rule() {
+            Rule::Pinned => true,
+            Rule::Excluded => false,
+            Rule::Policy => is_wanted(),
+        };
+        if !(self.has_flash && is_admitted) {
             return;
         }
+        self.put(reading, request, page, contents);
+    }
+
+    /// Puts a page into the store, of which the admission is told.
+    pub(crate) fn put(
+        &self,
+        reading: &Reading,
+        request: &Request,
+        page: u64,
+        contents: &Page,
+    ) -> Put {
         let put = self.store.put(reading, page, contents);
         let mut admission = lock(&self.admission);
         if put.admitted {
@@ -289,9 +318,10 @@ impl Cache {
         if put.wrote > Bytes(0) {
             admission.wrote(put.wrote.0, request.time);
         }
+        put
     }
 
-    fn request(&self, reading: &Reading, page: u64, size: u64) -> Request {
+    pub(crate) fn request(&self, reading: &Reading, page: u64, size: u64) -> Request {
         Request {
             page: reading.stamp() << 32 | page,
             size,
@@ -312,7 +342,12 @@ impl Cache {
         Ok(())
     }
 
-    fn timed_read(&self, source: &dyn Source, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn timed_read(
+        &self,
+        source: &dyn Source,
+        offset: u64,
+        into: &mut [u8],
+    ) -> io::Result<usize> {
         let began = Instant::now();
         let read = source.read(offset, into);
         add(&self.times.source, began.elapsed());

@@ -11,6 +11,7 @@ pub mod medium;
 pub mod mount;
 pub mod page;
 mod store;
+mod warm;
 
 pub use cache::Cache;
 pub use dram::Dram;
@@ -18,4 +19,5 @@ pub use endurance::Endurance;
 pub use file::{Identity, Version};
 pub use medium::Medium;
 pub use page::Page;
-pub use store::{Counts, Held, Put, Reading, Store};
+pub use store::{Counts, Held, Put, Reading, Refusal, Store};
+pub use warm::Warmed;

@@ -5,6 +5,7 @@ pub mod bench;
 pub mod calibrate;
 pub mod circuit;
 mod constituent;
+pub mod control;
 pub mod curve;
 pub mod doctor;
 pub mod document;

@@ -441,7 +441,7 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
 }
 
 /// Returns a number with its thousands separated: `1,234,567`.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -21,7 +21,7 @@ use super::Results;
 /// next mount, also after a crash. What changes in the directory behind the mount is dropped.
 #[derive(Args)]
 #[command(
-    override_usage = "terrace mount [OPTIONS] SOURCE MOUNTPOINT\n       terrace mount --status MOUNTPOINT"
+    override_usage = "terrace mount [OPTIONS] SOURCE MOUNTPOINT\n       terrace mount --status MOUNTPOINT\n       terrace mount --control MOUNTPOINT COMMAND"
 )]
 #[command(after_long_help = "\
 Examples:
@@ -30,17 +30,21 @@ Examples:
   terrace mount --mode exact --dram 1G --emulate 10,20 --size 4G ~/data /mnt/slow
   terrace mount --mode exact --dram 64M --record files.parquet ~/data /mnt/slow
   terrace mount --status /mnt/fast
+  terrace mount --control /mnt/fast warm projects/db
+  terrace mount --control /mnt/fast exclude '*.iso'
+  terrace mount --control /mnt/fast size 40G
 
 It goes on until SIGINT or SIGTERM, or until the mountpoint is unmounted. Without --flash or --emulate
 everything is passed through. As root, all users may use the mount, with the permissions that the files
-have. Locks of programs hold among those that use the mount.")]
+have. Locks of programs hold among those that use the mount. Files without names (O_TMPFILE) cannot be made in
+it; programs make named ones instead.")]
 pub struct Mount {
     /// The directory that is passed through
-    #[arg(value_name = "SOURCE", required_unless_present = "status")]
+    #[arg(value_name = "SOURCE", required_unless_present_any = ["status", "control"])]
     source: Option<PathBuf>,
 
     /// An empty directory elsewhere
-    #[arg(value_name = "MOUNTPOINT", required_unless_present = "status")]
+    #[arg(value_name = "MOUNTPOINT", required_unless_present_any = ["status", "control"])]
     mountpoint: Option<PathBuf>,
 
     /// The flash level: a file, or a block device
@@ -127,6 +131,23 @@ pub struct Mount {
     /// Print the figures of a mount
     #[arg(long, value_name = "MOUNTPOINT", conflicts_with_all = ["flash", "emulate", "record"])]
     pub status: Option<PathBuf>,
+
+    /// Tell a mount what to keep: warm, pin, exclude, size, flush, list
+    ///
+    /// By root and the user who has mounted. PATH is below MOUNTPOINT. What is pinned and excluded the flash level
+    /// keeps, so that it holds in later mounts as well.
+    ///   warm PATH         read a file or a tree into the flash level, and say what was not admitted
+    ///   pin PATH          admit all pages there, whatever --admission says (but not --endurance), and keep them;
+    ///                     up to three quarters of the flash level
+    ///   unpin PATH        take that back
+    ///   exclude PATTERN   admit no more pages of files: *.iso by name, db/*.log by path, larger-than=1G by size
+    ///   include PATTERN   take that back; larger-than by size
+    ///   size SIZE         grow or shrink the flash file; pages in the part that stays are kept
+    ///   flush [PATH]      forget the pages of a file or a tree, or all
+    ///   list              show what is pinned and excluded
+    #[arg(long, value_names = ["MOUNTPOINT", "COMMAND", "ARGUMENT"], num_args = 2..=3,
+          conflicts_with_all = ["source", "flash", "emulate", "record", "status"], verbatim_doc_comment)]
+    pub control: Option<Vec<String>>,
 
     #[command(flatten)]
     pub results: Results,

@@ -2,8 +2,9 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_base::block::{self, Claim};
 use terrace_base::{Bytes, Context, Error, Result};
@@ -15,9 +16,9 @@ use crate::store::Superblock;
 #[derive(Debug)]
 pub struct Disk {
     file: File,
-    bytes: u64,
+    bytes: AtomicU64,
     /// Keeps other programs from the device.
-    _claim: Option<Claim>,
+    claim: Option<Claim>,
 }
 
 impl Disk {
@@ -75,8 +76,8 @@ impl Disk {
         }
         Ok(Self {
             file,
-            bytes,
-            _claim: None,
+            bytes: AtomicU64::new(bytes),
+            claim: None,
         })
     }
 
@@ -97,8 +98,8 @@ impl Disk {
         let all = all.map_err(io::Error::from).or_fail(cannot)?;
         Ok(Self {
             file,
-            bytes: size.map_or(all, |size| size.0),
-            _claim: Some(claim),
+            bytes: AtomicU64::new(size.map_or(all, |size| size.0)),
+            claim: Some(claim),
         })
     }
 }
@@ -125,8 +126,14 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// Takes the space now: a file system that gets full later would end a cache in the middle of a write.
+/// Takes the space now: a file system that gets full later would end a cache in the middle of a write. Where there is too
+/// little, none is taken, not even for a moment.
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    let about = rustix::fs::fstatvfs(file)?;
+    let taken = file.metadata()?.blocks() * 512;
+    if bytes.saturating_sub(taken) > about.f_bavail.saturating_mul(about.f_frsize) {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
     use rustix::fs::{FallocateFlags, fallocate};
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(bytes),
@@ -136,7 +143,24 @@ fn reserve(file: &File, bytes: u64) -> io::Result<()> {
 
 impl Medium for Disk {
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// A device is as large as it is.
+    fn is_resizable(&self) -> bool {
+        self.claim.is_none()
+    }
+
+    fn resize(&self, bytes: u64) -> io::Result<()> {
+        let there = self.file.metadata()?.len();
+        match bytes > there {
+            true => reserve(&self.file, bytes).inspect_err(|_| {
+                let _ = self.file.set_len(there);
+            })?,
+            false => self.file.set_len(bytes)?,
+        }
+        self.bytes.store(bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {

@@ -28,6 +28,19 @@ pub trait Medium: Send + Sync {
     /// Returns the error of the system.
     fn write(&self, offset: u64, from: &[u8]) -> io::Result<()>;
 
+    /// Whether its size can be changed.
+    fn is_resizable(&self) -> bool {
+        false
+    }
+
+    /// Changes its size. What lies below both sizes stays, and zeros are added.
+    ///
+    /// # Errors
+    /// Returns the error of the system; a size that cannot be had is not taken in part.
+    fn resize(&self, _bytes: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Makes durable what was written.
     ///
     /// # Errors

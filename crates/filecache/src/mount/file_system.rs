@@ -18,14 +18,12 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
 use rustix::process::geteuid;
 use terrace_base::lock;
 
+use super::Beside;
 use super::attributes::{attributes, kind, nothing, stat, timespec, version};
 use super::caller::{Caller, KillsIdBits};
 use super::handles::{Handle, Handles};
-use super::log::Log;
 use super::nodes::{Node, Nodes};
 use super::place::Named;
-use super::status::Status;
-use super::uncertain::Uncertain;
 use crate::cache::{Cache, Source};
 use crate::file::Version;
 
@@ -37,9 +35,7 @@ pub(super) struct PassThrough {
     pub(super) nodes: Nodes,
     handles: Handles,
     cache: Option<Arc<Cache>>,
-    status: Arc<Status>,
-    log: Arc<Log>,
-    uncertain: Arc<Uncertain>,
+    pub(super) beside: Beside,
     /// Whether the kernel's page cache is left out (exact mode).
     direct: bool,
     /// How long the kernel takes names and attributes for right.
@@ -62,22 +58,17 @@ macro_rules! or_reply {
 
 impl PassThrough {
     pub fn new(
-        root: OwnedFd,
+        nodes: Nodes,
         cache: Option<Arc<Cache>>,
-        status: Arc<Status>,
-        log: Arc<Log>,
-        uncertain: Arc<Uncertain>,
+        beside: Beside,
         direct: bool,
         attributes: Duration,
-        descriptors: usize,
-    ) -> io::Result<Self> {
-        Ok(Self {
-            nodes: Nodes::new(root, descriptors)?,
+    ) -> Self {
+        Self {
+            nodes,
             handles: Handles::default(),
             cache,
-            status,
-            log,
-            uncertain,
+            beside,
             direct,
             fresh: match attributes.is_zero() {
                 true => FRESH,
@@ -85,7 +76,7 @@ impl PassThrough {
             },
             keeps_names: !attributes.is_zero(),
             passes: false,
-        })
+        }
     }
 
     /// Changes bytes of a file, of which the cache is told.
@@ -228,7 +219,8 @@ impl PassThrough {
 
     fn log_read(&self, handle: &Handle, offset: u64, bytes: usize) {
         let identity = handle.node.identity;
-        self.log
+        self.beside
+            .log
             .note(identity, offset..offset + bytes as u64, false);
     }
 
@@ -243,7 +235,9 @@ impl PassThrough {
         let changed = offset.min(at)..offset.max(at) + length;
         self.change(&handle.node, changed, handle, || {
             handle.write(data, offset)?;
-            self.log.note(handle.node.identity, at..at + length, true);
+            self.beside
+                .log
+                .note(handle.node.identity, at..at + length, true);
             Ok(data.len())
         })
     }
@@ -296,7 +290,7 @@ impl Filesystem for PassThrough {
             true => wanted | InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_READDIRPLUS_AUTO,
             false => wanted,
         };
-        let passes = self.cache.is_none() && !self.log.is_open() && geteuid().is_root();
+        let passes = self.cache.is_none() && !self.beside.log.is_open() && geteuid().is_root();
         // Above a directory of this depth another file system can lie still.
         self.passes = passes
             && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
@@ -515,6 +509,7 @@ impl Filesystem for PassThrough {
         let flags = OFlags::from_bits_retain(flags.0 as u32);
         // Names were followed by the kernel; what is read past its cache here would have to be aligned.
         let left_out = OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL;
+        self.beside.ruled.forget_judgement(&node);
         let handle = or_reply!(Handle::open(node, flags - left_out), reply);
         if let Some(backing) = handle.pass(self.passes, |file| reply.open_backing(file)) {
             let number = self.handles.insert(handle);
@@ -547,6 +542,7 @@ impl Filesystem for PassThrough {
         let (node, about) = or_reply!(self.nodes.of(&file, &parent, name), reply);
         let attributes = attributes(&about, node.number);
         let left_out = OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL;
+        self.beside.ruled.forget_judgement(&node);
         let handle = or_reply!(Handle::made(node, file, flags - left_out), reply);
         if let Some(backing) = handle.pass(self.passes, |file| reply.open_backing(file)) {
             let (number, flags) = (self.handles.insert(handle), closing(flags));
@@ -587,10 +583,11 @@ impl Filesystem for PassThrough {
             let version = version.filter(|version| handle.is_settled(version));
             let mut into = vec![0; size as usize];
             let read = or_reply!(Source::read(&*handle, offset, &mut into), reply);
-            self.uncertain.given(&handle.node, version);
+            self.beside.uncertain.given(&handle.node, version);
             self.log_read(&handle, offset, read);
             return reply.data(&into[..read]);
         };
+        self.beside.ruled.judge(&handle.node);
         let mut reply = Some(reply);
         let read = cache.read(
             handle.node.identity,
@@ -598,7 +595,7 @@ impl Filesystem for PassThrough {
             offset,
             size as usize,
             |bytes, version| {
-                self.uncertain.given(&handle.node, version);
+                self.beside.uncertain.given(&handle.node, version);
                 if let Some(reply) = reply.take() {
                     self.log_read(&handle, offset, bytes.len());
                     reply.data(bytes);
@@ -753,7 +750,7 @@ impl Filesystem for PassThrough {
 
     fn setxattr(
         &self,
-        _: &Request,
+        request: &Request,
         number: INodeNo,
         name: &OsStr,
         value: &[u8],
@@ -762,6 +759,10 @@ impl Filesystem for PassThrough {
         reply: ReplyEmpty,
     ) {
         let node = or_reply!(self.nodes.get(number), reply);
+        if let Some(done) = self.command(request, &node, name, value) {
+            or_reply!(done, reply);
+            return reply.ok();
+        }
         let magic = or_reply!(node.magic(), reply);
         let flags = XattrFlags::from_bits_retain(flags as u32);
         let set =
@@ -770,12 +771,19 @@ impl Filesystem for PassThrough {
         reply.ok();
     }
 
-    fn getxattr(&self, _: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+    fn getxattr(
+        &self,
+        request: &Request,
+        number: INodeNo,
+        name: &OsStr,
+        size: u32,
+        reply: ReplyXattr,
+    ) {
         let node = or_reply!(self.nodes.get(number), reply);
-        let magic = or_reply!(node.magic(), reply);
-        if number == INodeNo::ROOT && name == super::STATUS {
-            return text(self.status.json().as_bytes(), size, reply);
+        if let Some(answer) = self.answer(request, &node, name) {
+            return text(&or_reply!(answer, reply), size, reply);
         }
+        let magic = or_reply!(node.magic(), reply);
         let mut value = vec![0; size as usize];
         let bytes = or_reply!(rustix::fs::getxattr(&*magic, name, &mut value), reply);
         match size {

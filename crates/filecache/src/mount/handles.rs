@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use rustix::fs::OFlags;
 use rustix::io::ReadWriteFlags;
 use terrace_base::lock;
+use terrace_policy::admission::rules::Rule;
 
 use super::attributes::{stat, version};
 use super::nodes::Node;
@@ -142,6 +143,11 @@ impl Source for Handle {
             }
             Ok(done)
         })
+    }
+
+    fn rule(&self, bytes: u64) -> Rule {
+        let judged = *self.node.judged();
+        judged.rule.of_size(judged.largest, bytes)
     }
 
     fn is_settled(&self, of: &Version) -> bool {

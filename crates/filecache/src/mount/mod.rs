@@ -4,8 +4,10 @@
 //! they are acknowledged. The kernel's page cache stays above (*victim*), or is left out for a DRAM level of ours
 //! (*exact*).
 
+mod asked;
 mod attributes;
 mod caller;
+pub mod control;
 mod file_system;
 mod handles;
 mod listing;
@@ -14,8 +16,10 @@ mod mark;
 mod nodes;
 mod opened;
 mod passing;
+mod pinned;
 mod place;
 mod promise;
+mod ruled;
 mod status;
 mod uncertain;
 
@@ -42,7 +46,9 @@ use crate::store::Store;
 use file_system::PassThrough;
 use log::Log;
 pub use log::Logged;
+use nodes::Nodes;
 pub use promise::Promise;
+use ruled::Ruled;
 pub use status::Figures;
 use status::Status;
 use uncertain::Uncertain;
@@ -93,9 +99,16 @@ pub struct Mount {
     mountpoint: PathBuf,
     session: Option<BackgroundSession>,
     cache: Option<Arc<Cache>>,
+    beside: Beside,
+}
+
+/// What a mount has beside its files.
+#[derive(Clone)]
+struct Beside {
     status: Arc<Status>,
     log: Arc<Log>,
     uncertain: Arc<Uncertain>,
+    ruled: Arc<Ruled>,
 }
 
 /// How a mount has ended.
@@ -213,34 +226,28 @@ impl Mount {
     pub fn logged(settings: &Settings, to: Option<SyncSender<Logged>>) -> Result<Self> {
         settings.check()?;
         let cache = settings.cache()?.map(Arc::new);
-        let status = Arc::new(Status::new(cache.clone(), settings.endurance));
         let from = settings.source.display();
         let is_exact = matches!(settings.mode, Mode::Exact(..));
-        let root = open_directory(&settings.source).or_fail(|| format!("cannot open {from}"))?;
-        let log = Arc::new(Log::new(to));
-        let uncertain = Arc::new(Uncertain::default());
-        let passed = PassThrough::new(
-            root,
-            cache.clone(),
-            Arc::clone(&status),
-            Arc::clone(&log),
-            Arc::clone(&uncertain),
-            is_exact,
-            settings.attributes,
-            descriptors(),
-        );
-        let passed = passed.or_fail(|| format!("cannot look at {from}"))?;
+        let open = || open_directory(&settings.source).or_fail(|| format!("cannot open {from}"));
+        let beside = Beside {
+            status: Arc::new(Status::new(cache.clone(), settings.endurance)),
+            log: Arc::new(Log::new(to)),
+            uncertain: Arc::default(),
+            ruled: Ruled::new(cache.clone(), open()?),
+        };
+        let nodes = Nodes::new(open()?, descriptors());
+        let nodes = nodes.or_fail(|| format!("cannot look at {from}"))?;
+        let kept_for = settings.attributes;
+        let passed = PassThrough::new(nodes, cache.clone(), beside.clone(), is_exact, kept_for);
         let mountpoint = directory(&settings.mountpoint)?;
         let cannot = || format!("cannot mount on {}", settings.mountpoint.display());
         let session = serve(passed, &mountpoint, &settings.source).or_fail(cannot)?;
-        Arc::clone(&uncertain).forget_until_end(session.notifier());
+        Arc::clone(&beside.uncertain).forget_until_end(session.notifier());
         Ok(Self {
             mountpoint,
             session: Some(session),
             cache,
-            status,
-            log,
-            uncertain,
+            beside,
         })
     }
 
@@ -256,9 +263,14 @@ impl Mount {
         &self.mountpoint
     }
 
+    /// Whether the flash level had rules of people that cannot be read any more.
+    pub fn has_lost_rules(&self) -> bool {
+        self.beside.ruled.has_lost_rules()
+    }
+
     /// Returns what it has done so far.
     pub fn figures(&self) -> Figures {
-        self.status.figures()
+        self.beside.status.figures()
     }
 
     /// Unmounts, and writes what the flash level has not written yet.
@@ -292,8 +304,9 @@ impl Mount {
             // Its threads go on for as long as files are open, or this process runs.
             End::InUse => std::mem::forget(session),
         }
-        self.log.close();
-        self.uncertain.end();
+        self.beside.log.close();
+        self.beside.uncertain.end();
+        self.beside.ruled.end();
         if let Some(cache) = &self.cache {
             cache.flush();
         }

@@ -4,11 +4,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use fuser::INodeNo;
 use rustc_hash::FxHashMap;
 use rustix::fs::{Mode, OFlags, Stat};
+use terrace_base::lock;
+use terrace_policy::admission::rules::Rule;
 
 use super::attributes::{file_system, stat, version};
 use super::opened::{self, Opened};
@@ -31,12 +33,30 @@ pub(super) struct Node {
     pub opened: Opened,
     /// Whether the kernel reads and writes it by itself.
     pub passing: Mutex<Passing>,
+    /// What the rules of people say of it.
+    judged: Mutex<Judged>,
     /// What the kernel's page cache has of it.
     pub kept: Mutex<Kept>,
     key: (u64, u64),
 }
 
+/// What the rules say of a file, as of when they were asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Judged {
+    /// Which rules these were.
+    pub generation: u64,
+    /// What those of paths say.
+    pub rule: Rule,
+    /// Bytes of the largest file that is not excluded.
+    pub largest: Option<u64>,
+}
+
 impl Node {
+    /// Returns what the rules say of it.
+    pub fn judged(&self) -> MutexGuard<'_, Judged> {
+        lock(&self.judged)
+    }
+
     /// Returns it as a mere path (`O_PATH`).
     ///
     /// # Errors
@@ -262,6 +282,7 @@ impl Nodes {
             promise: found.promise,
             opened: Opened::default(),
             passing: Mutex::default(),
+            judged: Mutex::default(),
             kept: Mutex::default(),
             key: found.key,
         });

@@ -193,6 +193,22 @@ impl Place {
         state.file.is_some() || state.mark.is_some() && state.mark == Mark::of(file)
     }
 
+    /// Returns the path from the root by which it was looked up, without a slash at the start; bytes that are no text are
+    /// replaced. `None` if names go round.
+    pub fn name(self: &Arc<Self>) -> Option<String> {
+        let mut names = Vec::new();
+        let mut at = Arc::clone(self);
+        for _ in 0..DEEPEST {
+            let Some(named) = at.read().named.clone() else {
+                names.reverse();
+                return Some(names.join("/"));
+            };
+            names.push(named.name.to_string_lossy().into_owned());
+            at = named.parent;
+        }
+        None
+    }
+
     /// Notes the name by which it was looked up, or got.
     pub fn rename(&self, named: Named) {
         let is_same =

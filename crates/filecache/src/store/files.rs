@@ -106,6 +106,17 @@ impl Files {
         });
     }
 
+    /// Returns the files that may have pages.
+    pub fn with_pages(&self) -> Vec<Identity> {
+        let known = self.known.iter().filter(|(_, known)| known.latest > 0);
+        known.map(|(identity, _)| *identity).collect()
+    }
+
+    /// Notes that no file has a page any more.
+    pub fn forget_pages(&mut self) {
+        self.known.values_mut().for_each(|known| known.latest = 0);
+    }
+
     /// Returns the record of a stamp, if its file is known by that stamp still.
     pub fn record(&self, stamp: Stamp) -> Option<Record> {
         self.of(stamp).map(|(identity, known)| Record {

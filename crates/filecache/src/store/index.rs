@@ -26,7 +26,10 @@ pub(super) struct Index {
     held: Vec<u64>,
     /// A bit each: whether the page was read since it came.
     used: Vec<u64>,
+    /// A bit each: whether the page stays when its segment is emptied.
+    pinned: Vec<u64>,
     pages: usize,
+    pinned_pages: u64,
 }
 
 impl Index {
@@ -39,7 +42,9 @@ impl Index {
             sums_high: vec![0; slots],
             held: vec![0; slots.div_ceil(64)],
             used: vec![0; slots.div_ceil(64)],
+            pinned: vec![0; slots.div_ceil(64)],
             pages: 0,
+            pinned_pages: 0,
         }
     }
 
@@ -51,7 +56,9 @@ impl Index {
     /// Returns the bytes in DRAM.
     pub fn bytes(&self) -> usize {
         let slots = self.tags.len();
-        4 * self.table.len() + (4 + 4 + 2) * slots + 8 * (self.held.len() + self.used.len())
+        4 * self.table.len()
+            + (4 + 4 + 2) * slots
+            + 8 * (self.held.len() + self.used.len() + self.pinned.len())
     }
 
     /// Returns the slot of the page with this tag.
@@ -81,6 +88,7 @@ impl Index {
         if slot == NONE {
             return false;
         }
+        self.pin(slot, false);
         self.held[slot as usize / 64] &= !(1 << (slot % 64));
         self.pages -= 1;
         // Pages behind the hole move up, but none before its home.
@@ -121,6 +129,40 @@ impl Index {
     /// Whether the page of a slot was used.
     pub fn is_used(&self, slot: u32) -> bool {
         self.used[slot as usize / 64] >> (slot % 64) & 1 == 1
+    }
+
+    /// Has the page of a slot stay when its segment is emptied, or not any more.
+    pub fn pin(&mut self, slot: u32, stays: bool) {
+        if self.is_pinned(slot) != stays && self.holds(slot) {
+            self.pinned[slot as usize / 64] ^= 1 << (slot % 64);
+            match stays {
+                true => self.pinned_pages += 1,
+                false => self.pinned_pages -= 1,
+            }
+        }
+    }
+
+    /// Whether the page of a slot stays when its segment is emptied.
+    pub fn is_pinned(&self, slot: u32) -> bool {
+        self.pinned[slot as usize / 64] >> (slot % 64) & 1 == 1
+    }
+
+    /// Returns the number of pages that stay.
+    pub fn pinned(&self) -> u64 {
+        self.pinned_pages
+    }
+
+    /// Returns the index of a store of so many slots, with the pages whose slots are among them.
+    pub fn resized(&self, slots: u32) -> Self {
+        let mut resized = Self::new(slots);
+        for slot in (0..slots.min(self.tags.len() as u32)).filter(|slot| self.holds(*slot)) {
+            resized.insert(self.tags[slot as usize], slot, self.sum(slot));
+            if self.is_used(slot) {
+                resized.touch(slot);
+            }
+            resized.pin(slot, self.is_pinned(slot));
+        }
+        resized
     }
 
     /// Returns where the tag is in the table, or the free place where it belongs.
@@ -177,6 +219,8 @@ mod tests {
         Remove(Tag),
         Vacate(u32),
         Touch(u32),
+        Pin(u32, bool),
+        Resize(u32),
     }
 
     fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -187,6 +231,8 @@ mod tests {
             2 => tag.prop_map(Act::Remove),
             1 => (0..SLOTS).prop_map(Act::Vacate),
             1 => (0..SLOTS).prop_map(Act::Touch),
+            1 => (0..SLOTS, any::<bool>()).prop_map(|(slot, stays)| Act::Pin(slot, stays)),
+            1 => (1..=SLOTS).prop_map(Act::Resize),
         ];
         prop::collection::vec(act, 0..200)
     }
@@ -196,16 +242,18 @@ mod tests {
         #[test]
         fn agrees_with_a_map(acts in acts()) {
             let mut index = Index::new(SLOTS);
-            let mut twin: BTreeMap<Tag, (u32, u64, bool)> = BTreeMap::new();
+            let mut twin: BTreeMap<Tag, (u32, u64, bool, bool)> = BTreeMap::new();
+            let mut slots = SLOTS;
             for (sum, act) in (1_u64 << 40..).zip(acts) {
                 match act {
                     Act::Insert(tag) => {
-                        let free = (0..SLOTS).find(|slot| !twin.values().any(|held| held.0 == *slot));
+                        let free = (0..slots).find(|slot| !twin.values().any(|held| held.0 == *slot));
                         let Some(slot) = free else { continue };
                         index.insert(tag, slot, sum);
-                        twin.insert(tag, (slot, sum, false));
+                        twin.insert(tag, (slot, sum, false, false));
                     }
                     Act::Remove(tag) => prop_assert_eq!(index.remove(tag), twin.remove(&tag).is_some()),
+                    Act::Vacate(slot) | Act::Touch(slot) | Act::Pin(slot, _) if slot >= slots => {}
                     Act::Vacate(slot) => {
                         let tag = twin.iter().find(|(_, held)| held.0 == slot).map(|(tag, _)| *tag);
                         prop_assert_eq!(index.vacate(slot), tag.is_some());
@@ -217,9 +265,23 @@ mod tests {
                             held.2 = true;
                         }
                     }
+                    Act::Pin(slot, stays) => {
+                        index.pin(slot, stays);
+                        if let Some(held) = twin.values_mut().find(|held| held.0 == slot) {
+                            held.3 = stays;
+                        }
+                    }
+                    Act::Resize(to) => {
+                        slots = to;
+                        index = index.resized(to);
+                        twin.retain(|_, held| held.0 < to);
+                    }
                 }
                 prop_assert_eq!(index.len(), twin.len());
-                for (tag, (slot, sum, used)) in &twin {
+                let pinned = twin.values().filter(|held| held.3).count();
+                prop_assert_eq!(index.pinned(), pinned as u64);
+                for (tag, (slot, sum, used, stays)) in &twin {
+                    prop_assert_eq!(index.is_pinned(*slot), *stays);
                     prop_assert_eq!(index.get(*tag), Some(*slot));
                     prop_assert_eq!(index.sum(*slot), *sum);
                     prop_assert_eq!(index.is_used(*slot), *used);

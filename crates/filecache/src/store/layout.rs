@@ -65,10 +65,16 @@ pub(crate) struct Superblock {
 }
 
 impl Superblock {
+    /// Returns the superblock of a new store.
     pub fn new(geometry: Geometry) -> Self {
+        Self::of(geometry, *Uuid::new_v4().as_bytes())
+    }
+
+    /// Returns the superblock of a store with this id.
+    pub fn of(geometry: Geometry, store: [u8; 16]) -> Self {
         let mut block = Self {
             magic: MAGIC,
-            store: *Uuid::new_v4().as_bytes(),
+            store,
             segment_pages: geometry.segment_pages,
             segments: geometry.segments,
             sum: 0,
@@ -92,10 +98,17 @@ impl Superblock {
         Ok(is_blank || bytes[..8] == MAGIC.to_le_bytes())
     }
 
-    pub fn page(&self) -> Vec<Page> {
-        let mut page = crate::page::zeroed(1);
-        page[0].0[..size_of::<Self>()].copy_from_slice(bytemuck::bytes_of(self));
-        page
+    /// Puts it at the start of the first page, and leaves what is behind it.
+    pub fn put(&self, page: &mut Page) {
+        page.0[..size_of::<Self>()].copy_from_slice(bytemuck::bytes_of(self));
+    }
+
+    /// Returns how its store divides the medium.
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            segment_pages: self.segment_pages,
+            segments: self.segments,
+        }
     }
 
     fn checksum(&self) -> u64 {
@@ -137,22 +150,24 @@ impl Geometry {
         })
     }
 
+    /// Divides another size into segments as large; `None` if it is too small or too large.
+    pub fn resized(self, bytes: u64) -> Option<Self> {
+        let pages = (bytes / PAGE_SIZE as u64).checked_sub(1)?;
+        let segments = pages.checked_div(self.segment_pages.into())?;
+        let slots = segments.checked_mul(self.segment_pages.into())?;
+        let fits = segments >= LEAST_SEGMENTS.into() && slots < u32::MAX.into();
+        fits.then_some(Self {
+            segments: segments as u32,
+            ..self
+        })
+    }
+
     pub fn slots(self) -> u32 {
         self.segment_pages * self.segments
     }
 
     pub fn segment_bytes(self) -> usize {
         self.segment_pages as usize * PAGE_SIZE
-    }
-
-    /// Returns the slot at which a segment begins.
-    pub fn first_slot(self, sequence: u64) -> u32 {
-        (sequence % u64::from(self.segments)) as u32 * self.segment_pages
-    }
-
-    /// Returns the oldest segment that has pages while the one with this number is filled.
-    pub fn oldest(self, sequence: u64) -> u64 {
-        (sequence + 1).saturating_sub(self.segments.into()).max(1)
     }
 
     /// Returns the byte at which a slot begins.

@@ -10,7 +10,10 @@ mod files;
 mod index;
 mod layout;
 mod lookup;
+mod notes;
 mod recovery;
+mod resize;
+mod ring;
 mod segment;
 mod turn;
 
@@ -21,6 +24,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use terrace_base::{Bytes, Error, Nanos, Result, lock};
+use terrace_policy::admission::rules::Rule;
 
 use crate::endurance::{Budget, Endurance};
 use crate::file::{self, Identity, Version};
@@ -29,6 +33,7 @@ use crate::page::Page;
 use files::{Files, Known};
 use index::Index;
 use layout::{Dropped, Geometry, Key, Record, Stamp};
+use ring::Ring;
 use segment::Segment;
 
 pub use counts::Counts;
@@ -37,8 +42,8 @@ pub(crate) use layout::Superblock;
 /// A store of pages on a medium.
 pub struct Store {
     medium: Box<dyn Medium>,
+    /// As it was when the store was opened: how many segments there are is the matter of the ring.
     geometry: Geometry,
-    id: [u8; 16],
     boot: [u8; 16],
     began: Instant,
     state: Mutex<State>,
@@ -46,6 +51,8 @@ pub struct Store {
 
 /// What changes under the lock.
 struct State {
+    id: [u8; 16],
+    ring: Ring,
     index: Index,
     files: Files,
     open: Segment,
@@ -74,6 +81,7 @@ pub struct Reading {
     is_old: bool,
     /// Whether nothing changes it without making another version.
     is_settled: bool,
+    rule: Rule,
 }
 
 impl Reading {
@@ -92,6 +100,16 @@ impl Reading {
         self.is_settled
     }
 
+    /// Returns what the rules say of the file.
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    /// Notes what the rules say of the file: pages of a pinned one stay, as far as there is room for that.
+    pub fn set_rule(&mut self, rule: Rule) {
+        self.rule = rule;
+    }
+
     /// Notes that the file is being changed, or may be without making another version: nothing is put as of this reading.
     pub fn unsettle(&mut self) {
         self.is_settled = false;
@@ -105,6 +123,19 @@ pub struct Put {
     pub admitted: bool,
     /// What was written to the medium meanwhile, by this call alone.
     pub wrote: Bytes,
+    /// Why it was not admitted, unless it is held already.
+    pub refused: Option<Refusal>,
+}
+
+/// Why a page was not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Its file has just changed, or may change without making another version.
+    Changed,
+    /// The budget of writes is used up.
+    Budget,
+    /// A full segment is being written.
+    Busy,
 }
 
 /// What a store holds now.
@@ -114,6 +145,10 @@ pub struct Held {
     pub pages: u64,
     /// Pages that there is room for.
     pub room: u64,
+    /// Pages that stay when their segment is emptied, because their files are pinned.
+    pub pinned: u64,
+    /// Pages that can stay so.
+    pub most_pinned: u64,
     /// Known files.
     pub files: u64,
     /// Bytes of the index in DRAM.
@@ -137,15 +172,16 @@ impl Store {
                 Bytes(Self::LEAST)
             ))
         })?;
-        let recovered = recovery::recover(&*medium, geometry)?;
-        let first = geometry.first_slot(recovered.sequence);
+        let mut recovered = recovery::recover(&*medium, geometry)?;
+        let first = recovered.ring.begin();
         Ok(Self {
             medium,
-            geometry,
-            id: recovered.store,
+            geometry: recovered.geometry,
             boot: recovered.boot,
             began: Instant::now(),
             state: Mutex::new(State {
+                id: recovered.store,
+                ring: recovered.ring,
                 index: recovered.index,
                 files: recovered.files,
                 open: Segment::new(recovered.sequence, first),
@@ -195,6 +231,7 @@ impl Store {
             version,
             is_old: version.is_settled(now),
             is_settled: true,
+            rule: Rule::Policy,
         }))
     }
 
@@ -213,12 +250,17 @@ impl Store {
         };
         let sum = key.sum(&contents.0);
         let mut state = lock(&self.state);
-        if state.index.get(key.tag()).is_some() || !state.admits(reading, self.now()) {
+        if state.index.get(key.tag()).is_some() {
+            return put;
+        }
+        put.refused = state.refuses(reading, self.now());
+        if put.refused.is_some() {
             return put;
         }
         if state.open.pages.len() >= self.geometry.most_pages() {
             if state.turning {
                 state.counts.refused_busy += 1;
+                put.refused = Some(Refusal::Busy);
                 return put;
             }
             state.turning = true;
@@ -226,15 +268,22 @@ impl Store {
             put.wrote = self.turn();
             state = lock(&self.state);
             // What was checked before may have changed while the lock was not held.
-            if state.index.get(key.tag()).is_some() || !state.admits(reading, self.now()) {
+            if state.index.get(key.tag()).is_some() {
+                return put;
+            }
+            put.refused = state.refuses(reading, self.now());
+            if put.refused.is_some() {
                 return put;
             }
             if state.open.pages.len() >= self.geometry.most_pages() {
                 state.counts.refused_busy += 1;
+                put.refused = Some(Refusal::Busy);
                 return put;
             }
         }
-        state.append(reading.file, key, sum, contents);
+        let stays =
+            reading.rule == Rule::Pinned && state.index.pinned() < state.most_pinned(self.geometry);
+        state.append(reading.file, key, sum, contents, stays);
         state.counts.admitted += 1;
         put.admitted = true;
         put
@@ -369,7 +418,9 @@ impl Store {
         let state = lock(&self.state);
         Held {
             pages: state.index.len() as u64,
-            room: (self.geometry.most_pages() * self.geometry.segments as usize) as u64,
+            room: state.room(self.geometry),
+            pinned: state.index.pinned(),
+            most_pinned: state.most_pinned(self.geometry),
             files: state.files.len() as u64,
             index_bytes: state.index.bytes() as u64,
         }
@@ -387,15 +438,15 @@ fn key(stamp: Stamp, page: u64) -> Option<Key> {
 }
 
 impl State {
-    /// Whether a page may be put, of a file as it was read.
-    fn admits(&mut self, reading: &Reading, now: Nanos) -> bool {
+    /// Why a page may not be put, of a file as it was read.
+    fn refuses(&mut self, reading: &Reading, now: Nanos) -> Option<Refusal> {
         let is_as_read = |known: &Known| {
             known.stamp == reading.stamp && known.changed == reading.moment && known.changing == 0
         };
         let is_kept = reading.is_settled && reading.is_old;
         if !is_kept || !self.files.get(reading.file).is_some_and(is_as_read) {
             self.counts.refused_changed += 1;
-            return false;
+            return Some(Refusal::Changed);
         }
         if self
             .budget
@@ -403,14 +454,15 @@ impl State {
             .is_some_and(|budget| !budget.allows(now))
         {
             self.counts.refused_budget += 1;
-            return false;
+            return Some(Refusal::Budget);
         }
-        true
+        None
     }
 
-    fn append(&mut self, file: Identity, key: Key, sum: u64, page: &Page) {
+    fn append(&mut self, file: Identity, key: Key, sum: u64, page: &Page, stays: bool) {
         let slot = self.open.push(key, sum, page);
         self.index.insert(key.tag(), slot, sum);
+        self.index.pin(slot, stays);
         if let Some(known) = self.files.get_mut(file) {
             known.latest = self.open.sequence;
         }

@@ -1,6 +1,7 @@
 //! Opening a store: the index from the footers of its segments. FORMAT.md argues why no page is older than its file.
 
 use std::io;
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use terrace_base::{Context, Result};
@@ -8,6 +9,7 @@ use terrace_base::{Context, Result};
 use super::files::Files;
 use super::index::Index;
 use super::layout::{Dropped, Footer, Geometry, Stamp, Superblock};
+use super::ring::{Place, Ring};
 use crate::medium::Medium;
 use crate::page::zeroed;
 
@@ -22,6 +24,9 @@ const FOOTER_PAGES: u32 = 8;
 /// A store as it was found.
 pub(super) struct Recovered {
     pub store: [u8; 16],
+    /// How the medium is divided.
+    pub geometry: Geometry,
+    pub ring: Ring,
     pub boot: [u8; 16],
     pub index: Index,
     pub files: Files,
@@ -37,9 +42,11 @@ pub(super) struct Recovered {
 /// Returns a failure if the medium cannot be read or written.
 pub(super) fn recover(medium: &dyn Medium, geometry: Geometry) -> Result<Recovered> {
     let cannot = || "cannot open the store of the flash".to_owned();
-    let store = superblock(medium, geometry).or_fail(cannot)?;
+    let (store, geometry) = superblock(medium, geometry).or_fail(cannot)?;
     let mut recovered = Recovered {
         store,
+        geometry,
+        ring: Ring::new(geometry, &[]),
         boot: boot(),
         index: Index::new(geometry.slots()),
         files: Files::default(),
@@ -47,31 +54,58 @@ pub(super) fn recover(medium: &dyn Medium, geometry: Geometry) -> Result<Recover
         dropped: Vec::new(),
     };
     let footers = footers(medium, geometry, store).or_fail(cannot)?;
-    let Some(newest) = footers.last() else {
+    let Some((newest_place, newest)) = footers.last() else {
         return Ok(recovered);
     };
+    let places: Vec<_> = footers.iter().map(|(place, _)| *place).collect();
+    recovered.ring = Ring::new(geometry, &places);
     recovered.sequence = newest.sequence + 1;
-    recovered.recall_files(&footers);
-    recovered.recall_pages(&footers, geometry);
-    let torn = torn(medium, geometry, newest).or_fail(cannot)?;
+    recovered.recall_files(footers.iter().map(|(_, footer)| footer));
+    recovered.recall_pages(&footers);
+    let torn = torn(medium, geometry, newest_place.first, newest).or_fail(cannot)?;
     recovered.leave_out(torn, geometry);
     Ok(recovered)
 }
 
-/// Returns the id of the store that a medium holds, or formats it.
-fn superblock(medium: &dyn Medium, geometry: Geometry) -> io::Result<[u8; 16]> {
+/// Returns the id of the store that a medium holds and how it is divided, or formats it. One that was used in another size is
+/// used in the size of the medium from now on, with segments as large.
+fn superblock(medium: &dyn Medium, geometry: Geometry) -> io::Result<([u8; 16], Geometry)> {
     let mut page = zeroed(1);
     medium.read(0, bytemuck::cast_slice_mut(&mut page))?;
-    let is_same = |found: &Superblock| {
-        (found.segment_pages, found.segments) == (geometry.segment_pages, geometry.segments)
+    let found = Superblock::read(&page[0].0);
+    let resized = |found: Superblock| {
+        let was = found.geometry();
+        let now = was.resized(medium.bytes())?;
+        Some((found.store, was, now))
     };
-    if let Some(found) = Superblock::read(&page[0].0).filter(is_same) {
-        return Ok(found.store);
+    let block = match found.and_then(resized) {
+        Some((store, was, now)) if was == now => return Ok((store, now)),
+        Some((store, was, now)) => {
+            wipe(medium, now, was.segments..now.segments)?;
+            Superblock::of(now, store)
+        }
+        None => Superblock::new(geometry),
+    };
+    if found.is_none() {
+        page[0].0.fill(0);
     }
-    let block = Superblock::new(geometry);
-    medium.write(0, bytemuck::cast_slice(&block.page()))?;
+    block.put(&mut page[0]);
+    medium.write(0, bytemuck::cast_slice(&page))?;
     medium.sync()?;
-    Ok(block.store)
+    Ok((block.store, block.geometry()))
+}
+
+/// Takes the footers away that places have from an earlier use: pages of theirs may be older than their files.
+pub(super) fn wipe(medium: &dyn Medium, geometry: Geometry, places: Range<u32>) -> io::Result<()> {
+    let nothing = zeroed(1);
+    for place in places.clone() {
+        let last = (place + 1) * geometry.segment_pages - 1;
+        medium.write(geometry.offset(last), bytemuck::cast_slice(&nothing))?;
+    }
+    match places.is_empty() {
+        true => Ok(()),
+        false => medium.sync(),
+    }
 }
 
 /// Returns the id of this boot, by the kernel; zeros if it is not known.
@@ -106,44 +140,46 @@ pub(super) fn footer(
         last
     };
     let footer = Footer::decode(bytemuck::cast_slice(&whole), store);
-    Ok(footer.filter(|footer| {
-        let is_in_place = geometry.first_slot(footer.sequence) == first;
-        is_in_place && footer.entries.len() <= geometry.most_pages()
-    }))
+    Ok(footer.filter(|footer| footer.entries.len() <= geometry.most_pages()))
 }
 
-/// Returns the footers that count, oldest first: those of the ring up to the newest, without gaps. The segment in whose
-/// place the next one goes had been emptied already when the newest was written.
-fn footers(medium: &dyn Medium, geometry: Geometry, store: [u8; 16]) -> io::Result<Vec<Footer>> {
+/// Returns the places and footers that count, oldest first: those up to the newest, without gaps. If all places have one, that of
+/// the oldest had been emptied already when the newest was written.
+fn footers(
+    medium: &dyn Medium,
+    geometry: Geometry,
+    store: [u8; 16],
+) -> io::Result<Vec<(Place, Footer)>> {
     let mut found = Vec::new();
     for segment in 0..geometry.segments {
-        found.extend(footer(
-            medium,
-            geometry,
-            segment * geometry.segment_pages,
-            store,
-        )?);
+        let first = segment * geometry.segment_pages;
+        let footer = footer(medium, geometry, first, store)?;
+        found.extend(footer.map(|footer| {
+            let sequence = footer.sequence;
+            (Place { first, sequence }, footer)
+        }));
     }
-    found.sort_unstable_by_key(|footer| std::cmp::Reverse(footer.sequence));
-    let Some(newest) = found.first().map(|footer| footer.sequence) else {
-        return Ok(found);
-    };
-    let oldest = geometry.oldest(newest + 1);
-    let counts = (oldest..=newest).rev().zip(&found);
-    let whole = counts.take_while(|(sequence, footer)| footer.sequence == *sequence);
-    let whole = whole.count();
+    found.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(place.sequence));
+    let newest = found.first().map_or(0, |(place, _)| place.sequence);
+    let counts = (1..=newest).rev().zip(&found);
+    let whole = counts.take_while(|(sequence, (place, _))| place.sequence == *sequence);
+    let whole = whole.take(geometry.segments as usize - 1).count();
     found.truncate(whole);
     found.reverse();
     Ok(found)
 }
 
 /// Returns which pages of a segment do not check.
-fn torn(medium: &dyn Medium, geometry: Geometry, newest: &Footer) -> io::Result<Vec<Dropped>> {
+fn torn(
+    medium: &dyn Medium,
+    geometry: Geometry,
+    first: u32,
+    newest: &Footer,
+) -> io::Result<Vec<Dropped>> {
     let mut pages = zeroed(newest.entries.len());
     if pages.is_empty() {
         return Ok(Vec::new());
     }
-    let first = geometry.first_slot(newest.sequence);
     medium.read(geometry.offset(first), bytemuck::cast_slice_mut(&mut pages))?;
     let entries = newest.entries.iter().zip(&pages);
     let torn = entries.filter(|(entry, page)| entry.key().sum(&page.0) != entry.sum);
@@ -157,9 +193,9 @@ fn torn(medium: &dyn Medium, geometry: Geometry, newest: &Footer) -> io::Result<
 impl Recovered {
     /// Knows each file as the last footer has recorded it that names it, unless it may have changed since and be of the
     /// same version all the same.
-    fn recall_files(&mut self, footers: &[Footer]) {
+    fn recall_files<'a>(&mut self, footers: impl Iterator<Item = &'a Footer> + Clone) {
         let mut last_of_boot: FxHashMap<[u8; 16], i64> = FxHashMap::default();
-        for footer in footers {
+        for footer in footers.clone() {
             let last = last_of_boot.entry(footer.boot).or_insert(footer.written);
             *last = footer.written.max(*last);
         }
@@ -177,13 +213,12 @@ impl Recovered {
         }
     }
 
-    fn recall_pages(&mut self, footers: &[Footer], geometry: Geometry) {
-        for footer in footers {
+    fn recall_pages(&mut self, footers: &[(Place, Footer)]) {
+        for (place, footer) in footers {
             for dropped in &footer.dropped {
                 self.index.remove(dropped.key().tag());
             }
-            let first = geometry.first_slot(footer.sequence);
-            for (slot, entry) in (first..).zip(&footer.entries) {
+            for (slot, entry) in (place.first..).zip(&footer.entries) {
                 self.files.spend(entry.stamp);
                 if self.files.of(entry.stamp).is_some() {
                     self.index.insert(entry.key().tag(), slot, entry.sum);
@@ -247,15 +282,18 @@ mod tests {
 
     /// Whether the file is known after a boot of this id, from these footers.
     fn is_known(boot: [u8; 16], footers: &[Footer]) -> bool {
+        let geometry = Geometry::of(Geometry::LEAST).unwrap();
         let mut recovered = Recovered {
             store: [0; 16],
+            geometry,
+            ring: Ring::new(geometry, &[]),
             boot,
             index: Index::new(8),
             files: Files::default(),
             sequence: 1,
             dropped: Vec::new(),
         };
-        recovered.recall_files(footers);
+        recovered.recall_files(footers.iter());
         recovered.files.get(FILE).is_some()
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use terrace_base::{Bytes, lock};
 
 use super::layout::{Entry, Footer, Geometry, Stamp};
+use super::ring::Place;
 use super::segment::Segment;
 use super::{State, Store};
 use crate::file;
@@ -23,35 +24,52 @@ struct Kept {
 impl Store {
     /// Writes the segment that is filled, though it is not full: what the store holds can be recovered then.
     pub fn flush(&self) {
+        self.begin_turn();
+        let is_new = {
+            let state = lock(&self.state);
+            !state.open.pages.is_empty()
+                || !state.dropped.is_empty()
+                || !state.changed.is_empty()
+                || !state.gone.is_empty()
+        };
+        if is_new {
+            self.turn_over();
+        }
+        lock(&self.state).turning = false;
+    }
+
+    /// Waits until no other thread makes room for a segment, and keeps others from it until `turning` is taken back.
+    pub(super) fn begin_turn(&self) {
         loop {
             let mut state = lock(&self.state);
             if !state.turning {
-                let is_new = !state.open.pages.is_empty()
-                    || !state.dropped.is_empty()
-                    || !state.changed.is_empty()
-                    || !state.gone.is_empty();
-                if !is_new {
-                    return;
-                }
                 state.turning = true;
-                break;
+                return;
             }
             drop(state);
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.turn();
     }
 
     /// Makes room for the next segment, writes the one that is filled, and returns what was written. The caller has set
-    /// `turning`.
+    /// `turning`, which is taken back.
     pub(super) fn turn(&self) -> Bytes {
-        let sequence = lock(&self.state).open.sequence + 1;
-        let kept = self.used_pages(self.geometry.first_slot(sequence));
-        let (sealed, footer) = lock(&self.state).seal(sequence, kept, self.geometry, self.boot);
-        let written = self.write(&sealed, &footer);
+        let wrote = self.turn_over();
+        lock(&self.state).turning = false;
+        wrote
+    }
+
+    /// Does so, and leaves `turning` to the caller.
+    pub(super) fn turn_over(&self) -> Bytes {
+        let (first, id) = {
+            let state = lock(&self.state);
+            (state.ring.next(), state.id)
+        };
+        let kept = self.used_pages(first);
+        let (sealed, footer) = lock(&self.state).seal(kept, self.geometry, self.boot);
+        let written = self.write(&sealed, &footer, id);
         let mut state = lock(&self.state);
         state.sealed = None;
-        state.turning = false;
         match written {
             Ok(written) => {
                 state.counts.segments += 1;
@@ -72,7 +90,7 @@ impl Store {
         }
     }
 
-    /// Reads the used pages of a segment, up to half of them.
+    /// Reads the used pages of a segment, up to half of it, and all that are pinned.
     fn used_pages(&self, first: u32) -> Vec<Kept> {
         let Some(footer) = self.footer(first) else {
             return Vec::new();
@@ -80,16 +98,19 @@ impl Store {
         let slots = first..first + self.geometry.segment_pages;
         let used: Vec<(u32, Entry)> = {
             let state = lock(&self.state);
-            let is_kept = |(slot, entry): &(u32, Entry)| {
+            let is_there = |(slot, entry): &(u32, Entry)| {
                 let is_there = state.index.get(entry.key().tag()) == Some(*slot);
-                is_there && state.index.is_used(*slot) && state.files.of(entry.stamp).is_some()
+                is_there && state.files.of(entry.stamp).is_some()
             };
-            let most = self.geometry.most_pages() / 2;
-            slots
-                .zip(footer.entries)
-                .filter(is_kept)
-                .take(most)
-                .collect()
+            let there = slots.zip(footer.entries).filter(is_there);
+            let (mut kept, others): (Vec<_>, Vec<_>) =
+                there.partition(|(slot, _)| state.index.is_pinned(*slot));
+            let room = (self.geometry.most_pages() / 2).saturating_sub(kept.len());
+            let used = others
+                .into_iter()
+                .filter(|(slot, _)| state.index.is_used(*slot));
+            kept.extend(used.take(room));
+            kept
         };
         let read = |(slot, entry): (u32, Entry)| {
             let mut page = zeroed(1);
@@ -109,11 +130,12 @@ impl Store {
 
     /// Reads the footer of the segment that begins at a slot.
     pub(super) fn footer(&self, first: u32) -> Option<Footer> {
-        super::recovery::footer(&*self.medium, self.geometry, first, self.id).ok()?
+        let id = lock(&self.state).id;
+        super::recovery::footer(&*self.medium, self.geometry, first, id).ok()?
     }
 
-    fn write(&self, sealed: &Segment, footer: &Footer) -> io::Result<Bytes> {
-        let footer = footer.encode(self.id);
+    fn write(&self, sealed: &Segment, footer: &Footer, id: [u8; 16]) -> io::Result<Bytes> {
+        let footer = footer.encode(id);
         let end = sealed.first + self.geometry.segment_pages;
         let at = self.geometry.offset(end - footer.len() as u32);
         if !sealed.pages.is_empty() {
@@ -134,15 +156,20 @@ impl State {
     /// Empties the place of the next segment, puts the kept pages there, and returns the segment that was filled.
     fn seal(
         &mut self,
-        sequence: u64,
         kept: Vec<Kept>,
         geometry: Geometry,
         boot: [u8; 16],
     ) -> (Arc<Segment>, Footer) {
-        let first = geometry.first_slot(sequence);
+        let sequence = self.open.sequence + 1;
+        let first = self.ring.turn(Place {
+            first: self.open.first,
+            sequence: self.open.sequence,
+        });
         // What was dropped while it was read is not kept.
         let still = |kept: &Kept| self.index.get(kept.entry.key().tag()) == Some(kept.slot);
-        let kept: Vec<_> = kept.into_iter().filter(still).collect();
+        let kept = kept.into_iter().filter(still);
+        let kept = kept.map(|kept| (self.index.is_pinned(kept.slot), kept));
+        let kept: Vec<_> = kept.collect();
         for slot in first..first + geometry.segment_pages {
             self.index.vacate(slot);
         }
@@ -150,14 +177,14 @@ impl State {
         let footer = self.footer(&full, geometry, boot);
         let sealed = Arc::new(full);
         self.sealed = Some(Arc::clone(&sealed));
-        for Kept { entry, page, .. } in kept {
+        for (stays, Kept { entry, page, .. }) in kept {
             if let Some((file, _)) = self.files.of(entry.stamp) {
-                self.append(file, entry.key(), entry.sum, &page);
+                self.append(file, entry.key(), entry.sum, &page, stays);
                 self.counts.kept += 1;
             }
         }
-        if sequence.is_multiple_of(geometry.segments.into()) {
-            self.files.forget_before(geometry.oldest(sequence));
+        if sequence.is_multiple_of(self.ring.len().into()) {
+            self.files.forget_before(self.ring.oldest());
         }
         (sealed, footer)
     }

@@ -15,6 +15,7 @@ use terrace_policy::admission::Chain;
 use terrace_policy::replacement;
 
 mod behind;
+mod control;
 mod names;
 
 /// A directory, and one to mount it on.
@@ -487,4 +488,29 @@ fn threads_that_write_and_read_see_their_bytes() {
             }
         });
     }
+}
+
+/// The crate that speaks to the kernel has no files without names (O_TMPFILE); programs take named ones instead.
+#[test]
+#[ignore = "needs /dev/fuse and root; run by make test-root"]
+fn programs_that_want_files_without_names_get_by() {
+    let place = Place::new();
+    let _mount = Mount::start(&place.settings()).unwrap();
+    let script = "
+import errno, os, tempfile
+for _ in range(2):
+    try:
+        os.open('.', os.O_TMPFILE | os.O_RDWR)
+        raise SystemExit('there are such files by now: say so in the documents')
+    except OSError as error:
+        assert error.errno == errno.EOPNOTSUPP, error
+with tempfile.TemporaryFile(dir='.') as file:
+    file.write(b'x' * 10000)
+    file.seek(0)
+    assert file.read() == b'x' * 10000
+assert os.listdir('.') == []
+";
+    let mut python = Command::new("python3");
+    let python = python.args(["-c", script]).current_dir(place.mounted());
+    assert!(python.status().unwrap().success());
 }

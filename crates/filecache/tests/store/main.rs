@@ -1,11 +1,15 @@
 //! The store beside a map of what the source holds: no page that it returns may be another one, whatever is lost.
 
 mod recorded;
+mod rules;
+mod sizes;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use recorded::{Recorded, Source};
-use terrace_filecache::{Identity, Page, Reading, Store};
+use terrace_base::Bytes;
+use terrace_filecache::{Identity, Medium, Page, Reading, Store};
+use terrace_policy::admission::rules::Rule;
 
 const FILES: u64 = 4;
 const PAGES: u64 = 12;
@@ -72,10 +76,17 @@ impl Run {
         let inode = self.below(FILES);
         let first = self.below(PAGES);
         let pages = 1 + self.below((PAGES - first).min(5));
-        match self.below(20) {
+        match self.below(24) {
             0 => self.source.write(inode, 0..PAGES as usize),
             1 => drop(self.store.forget(identity(inode))),
             2 => self.store.flush(),
+            20 => {
+                let segments = 4 + self.below(4);
+                let _ = self.store.resize(Bytes(4096 * (1 + 8 * segments)));
+            }
+            21 => drop(self.store.clear()),
+            22 => self.store.pin(identity(inode), pages % 2 == 0),
+            23 => drop(self.store.keep_notes(&vec![inode as u8; 1000])),
             3..=7 => self.write(inode, first, pages.min(2)),
             _ => self.read(inode, first, pages),
         }
@@ -84,9 +95,12 @@ impl Run {
     /// Reads through the store, which gets what it lacks.
     fn read(&mut self, inode: u64, first: u64, pages: u64) {
         let found = read(&self.store, &self.source, inode, first, pages);
-        let Some(reading) = reading(&self.store, &self.source, inode) else {
+        let Some(mut reading) = reading(&self.store, &self.source, inode) else {
             return;
         };
+        if inode == 3 {
+            reading.set_rule(Rule::Pinned);
+        }
         for (page, _) in (first..).zip(found).filter(|(_, found)| !found) {
             self.store
                 .put(&reading, page, &self.source.page(inode, page));
@@ -169,8 +183,8 @@ fn what_was_flushed_is_found_again() {
 
 #[test]
 fn a_damaged_page_is_a_miss_and_the_others_are_found() {
-    // The first segment is the second of the ring; a byte of its third page.
-    const DAMAGED: usize = 4096 * (1 + 8 + 2) + 77;
+    // A byte of the third page of the first segment.
+    const DAMAGED: usize = 4096 * (1 + 2) + 77;
     for opened_before in [true, false] {
         let mut run = Run::new(1, 8);
         run.read(0, 0, 4);

@@ -13,13 +13,13 @@ const SECTOR: usize = 128;
 #[derive(Clone)]
 enum Act {
     Write(u64, Vec<u8>),
+    Resize(u64),
     Sync,
 }
 
 /// A medium in memory; clones share it.
 #[derive(Clone)]
 pub struct Recorded {
-    bytes: u64,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -35,7 +35,6 @@ struct Shared {
 impl Recorded {
     pub fn new(contents: Vec<u8>) -> Self {
         Self {
-            bytes: contents.len() as u64,
             shared: Arc::new(Mutex::new(Shared {
                 durable: (0, contents.clone()),
                 now: contents,
@@ -79,9 +78,15 @@ impl Recorded {
 
 impl Act {
     /// Writes those of its sectors that `survives` says.
-    fn apply(&self, image: &mut [u8], mut survives: impl FnMut() -> bool) {
-        let Self::Write(offset, bytes) = self else {
-            return;
+    fn apply(&self, image: &mut Vec<u8>, mut survives: impl FnMut() -> bool) {
+        let (offset, bytes) = match self {
+            Self::Write(offset, bytes) => (offset, bytes),
+            // What was cut off may still be there; what was added is.
+            Self::Resize(bytes) if *bytes >= image.len() as u64 || survives() => {
+                image.resize(*bytes as usize, 0);
+                return;
+            }
+            _ => return,
         };
         for (sector, bytes) in bytes.chunks(SECTOR).enumerate() {
             if survives() {
@@ -94,12 +99,28 @@ impl Act {
 
 impl Medium for Recorded {
     fn bytes(&self) -> u64 {
-        self.bytes
+        lock(&self.shared).now.len() as u64
+    }
+
+    fn is_resizable(&self) -> bool {
+        true
+    }
+
+    fn resize(&self, bytes: u64) -> io::Result<()> {
+        let mut shared = lock(&self.shared);
+        if shared.fails {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        shared.now.resize(bytes as usize, 0);
+        shared.acts.push(Act::Resize(bytes));
+        Ok(())
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let offset = offset as usize;
-        into.copy_from_slice(&lock(&self.shared).now[offset..offset + into.len()]);
+        let shared = lock(&self.shared);
+        let there = shared.now.get(offset..offset + into.len());
+        into.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
@@ -144,6 +165,7 @@ impl Source {
         self.clock += 1;
         let (version, contents) = self.files.get_mut(&inode).unwrap();
         contents[pages].fill(self.clock as u64);
+        version.size = 4096 * contents.len() as u64;
         version.changed = self.clock;
         version.modified = self.clock;
     }

@@ -20,6 +20,7 @@ mod chain;
 mod ghost;
 mod make;
 mod registry;
+pub mod rules;
 pub mod second_read;
 pub mod sequential;
 pub mod size;
