@@ -4,12 +4,13 @@
 //! `Witness` tells.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{WaitId, WaitIdOptions, waitid};
+use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::Origin;
@@ -62,7 +63,7 @@ const AT_ONCE: Duration = Duration::from_millis(300);
 /// Lists process ids.
 pub type Processes = Arc<dyn Fn() -> Vec<u32> + Send + Sync>;
 
-/// The receiver of the signals sent to this process.
+/// Where the signals sent to this process go.
 #[derive(Clone)]
 pub enum Target {
     /// No program runs.
@@ -76,7 +77,23 @@ pub enum Target {
     Programs(Vec<Arc<OwnedFd>>),
     /// The processes that the program left running.
     Left(Processes),
+    /// Another receiver of this process has the program: signals that ask for the end are noted, and no more.
+    Elsewhere,
 }
+
+/// How many receivers there are in this process.
+static RECEIVERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether there is none. Signals act then as if they were not handled, although the handlers stay.
+static UNHEARD: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
+    let unheard = Arc::new(AtomicBool::new(false));
+    let found = Inherited::found();
+    for signal in FORWARDED.into_iter().filter(|it| !found.has_ignored(*it)) {
+        // One that has no default to be had is of no use to end this process either.
+        let _ = register_conditional_default(signal, Arc::clone(&unheard));
+    }
+    unheard
+});
 
 /// Receives signals until dropped.
 pub struct Signals {
@@ -94,6 +111,8 @@ struct Shared {
     requests: AtomicI32,
     /// Whether the last of them has reached a program that ran.
     has_reached: AtomicBool,
+    /// Whether the kernel sent the last of them: SIGHUP is the loss of the terminal then.
+    is_of_kernel: AtomicBool,
 }
 
 /// Where signals go.
@@ -114,6 +133,12 @@ impl Signals {
     /// # Errors
     /// Returns a failure if handlers cannot be installed.
     pub fn receive() -> Result<Self> {
+        RECEIVERS.fetch_add(1, Ordering::SeqCst);
+        UNHEARD.store(false, Ordering::SeqCst);
+        Self::begin().inspect_err(|_| leave())
+    }
+
+    fn begin() -> Result<Self> {
         let signals = SignalsInfo::<WithOrigin>::new(FORWARDED)
             .or_fail(|| "cannot install signal handlers".into())?;
         let handle = signals.handle();
@@ -127,6 +152,7 @@ impl Signals {
             received: AtomicI32::new(0),
             requests: AtomicI32::new(0),
             has_reached: AtomicBool::new(false),
+            is_of_kernel: AtomicBool::new(false),
         });
         let thread = std::thread::Builder::new()
             .name("terrace-signals".into())
@@ -169,8 +195,9 @@ impl Signals {
     }
 
     /// Forgets the last signal that asked this process to end if the programs that it has reached survived
-    /// it, and ended like this: it is not for those that they left. SIGHUP has asked for nothing then, as it
-    /// has a program read its settings again; the others still ask this process to run nothing more.
+    /// it, and ended like this: it is not for those that they left. A SIGHUP of a process has asked for nothing
+    /// then, as it has a program read its settings again; the others, and the loss of the terminal, still ask this
+    /// process to run nothing more.
     pub fn forget_survived(&self, ends: &[Exit]) {
         let Some(signal) = self.asked_to_end() else {
             return;
@@ -178,7 +205,10 @@ impl Signals {
         let by_it = [Exit::Signal(signal), Exit::Code(128 + signal)];
         if ends.iter().any(|end| by_it.contains(end)) {
             self.shared.has_reached.store(false, Ordering::Relaxed);
-        } else if signal == libc::SIGHUP && self.shared.has_reached.load(Ordering::Relaxed) {
+            return;
+        }
+        let is_reload = signal == libc::SIGHUP && !self.shared.is_of_kernel.load(Ordering::Relaxed);
+        if is_reload && self.shared.has_reached.load(Ordering::Relaxed) {
             self.shared.received.store(0, Ordering::Relaxed);
         }
     }
@@ -202,6 +232,14 @@ impl Drop for Signals {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+        leave();
+    }
+}
+
+/// Counts a receiver less.
+fn leave() {
+    if RECEIVERS.fetch_sub(1, Ordering::SeqCst) == 1 {
+        UNHEARD.store(true, Ordering::SeqCst);
     }
 }
 
@@ -222,7 +260,7 @@ fn receive(mut signals: SignalsInfo<WithOrigin>, shared: &Shared) {
         for origin in came {
             shared.receive(&origin);
             if STOPPING.contains(&origin.signal) {
-                stop = Some(Stop::by(origin.signal, &lock(&shared.aim).target));
+                stop = Stop::by(origin.signal, &lock(&shared.aim).target);
             } else if origin.signal == libc::SIGCONT {
                 stop = None;
             }
@@ -243,6 +281,7 @@ impl Shared {
         let is_starting = matches!(aim.target, Target::Starting);
         if ENDING.contains(&origin.signal) && !Inherited::found().has_ignored(origin.signal) {
             self.note(origin.signal, &mut aim);
+            self.is_of_kernel.store(sender == 0, Ordering::Relaxed);
             let reaches = aim.target.is_running() || is_starting && is_for_all;
             self.has_reached.store(reaches, Ordering::Relaxed);
         } else if is_starting && !is_for_all {
@@ -294,12 +333,13 @@ struct Stop {
 }
 
 impl Stop {
-    fn by(signal: i32, target: &Target) -> Self {
-        Self {
+    /// `None` if another receiver stops this process.
+    fn by(signal: i32, target: &Target) -> Option<Self> {
+        (!matches!(target, Target::Elsewhere)).then(|| Self {
             signal,
             since: Instant::now(),
             has_program: target.is_running(),
-        }
+        })
     }
 
     /// Stops this process if the program has stopped; returns whether nothing more is to be waited for.
@@ -345,7 +385,7 @@ impl Target {
         let programs = match self {
             Self::Program(program) => std::slice::from_ref(program),
             Self::Programs(programs) => programs,
-            Self::Nobody | Self::Starting | Self::Left(_) => &[],
+            Self::Nobody | Self::Starting | Self::Left(_) | Self::Elsewhere => &[],
         };
         let programs = programs.iter().map(AsRef::as_ref);
         programs.filter(|program| !process::has_ended(program))
@@ -362,7 +402,7 @@ impl Target {
 
     fn send(&self, signal: i32) {
         match self {
-            Self::Nobody | Self::Starting => {}
+            Self::Nobody | Self::Starting | Self::Elsewhere => {}
             Self::Program(process) => process::signal(process, signal),
             Self::Programs(processes) => {
                 for process in processes {
@@ -381,4 +421,41 @@ fn is_stopped(child: &OwnedFd) -> bool {
         waitid(WaitId::PidFd(rustix::fd::AsFd::as_fd(child)), asked),
         Ok(Some(_))
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    /// The process that `a_signal_that_nobody_receives_acts_by_its_default` starts: this test, by itself.
+    const CHILD: &str = "TERRACE_TEST_UNHEARD";
+
+    #[test]
+    fn a_signal_that_nobody_receives_acts_by_its_default() {
+        if std::env::var_os(CHILD).is_some() {
+            let (first, second) = (Signals::receive().unwrap(), Signals::receive().unwrap());
+            drop(first);
+            drop(second);
+            drop(Signals::receive().unwrap());
+            // SAFETY: takes an integer.
+            unsafe { libc::raise(libc::SIGTERM) };
+            std::process::exit(7);
+        }
+        let name = "signals::tests::a_signal_that_nobody_receives_acts_by_its_default";
+        let ended = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(CHILD, "1")
+            .stdout(Stdio::null())
+            .status();
+        assert_eq!(ended.unwrap().signal(), Some(libc::SIGTERM));
+    }
+
+    #[test]
+    fn what_another_receiver_has_stops_nothing() {
+        assert!(Stop::by(libc::SIGTSTP, &Target::Elsewhere).is_none());
+        assert!(Stop::by(libc::SIGTSTP, &Target::Nobody).is_some());
+        assert!(!Target::Elsewhere.is_running());
+    }
 }

@@ -81,10 +81,13 @@ impl Bench {
                 if let Some(signal) = signals.asked_to_end() {
                     return Ok(Some(signal));
                 }
-                let (results, failure) = match &unprepared {
-                    Some(why) => (None, Some(why.clone())),
-                    None => self.compare(program, dram, &logs, observe)?,
+                signals.aim(Target::Elsewhere);
+                let compared = match &unprepared {
+                    Some(why) => Ok((None, Some(why.clone()))),
+                    None => self.compare(program, dram, &logs, observe),
                 };
+                signals.aim(Target::Nobody);
+                let (results, failure) = compared?;
                 observe(Event::Done(Box::new(Row {
                     program,
                     dram,
