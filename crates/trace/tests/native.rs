@@ -364,10 +364,7 @@ fn files_of_others_are_traces_as_far_as_their_columns_have_the_names() {
         thread,
         ..Access::default()
     };
-    assert_eq!(
-        read().unwrap().1,
-        [access(1 << 62, 1), access(4096, 65535)]
-    );
+    assert_eq!(read().unwrap().1, [access(1 << 62, 1), access(4096, 65535)]);
     for (columns, what) in [
         (&[("address", &[Some(1), None][..])][..], "missing (null)"),
         (

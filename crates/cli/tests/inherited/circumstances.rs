@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::commands::Starter;
+use crate::common::Machine;
 use crate::probe;
 
 /// What is changed in the process that becomes the program, or terrace.
@@ -14,7 +15,7 @@ use crate::probe;
 pub struct Circumstance {
     pub name: &'static str,
     /// Async-signal-safe.
-    change: fn(),
+    pub change: fn(),
 }
 
 pub fn all() -> Vec<Circumstance> {
@@ -122,17 +123,32 @@ fn limit(resource: libc::__rlimit_resource_t, now: u64, most: u64) {
 
 /// Compares what the program finds under a command with what it finds without.
 pub fn judge(starter: &Starter, circumstance: &Circumstance) -> Result<(), String> {
-    let _turn = starter.turn();
+    let turn = starter.turn();
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let plain = state(None, circumstance, directory.path())?;
     let under = state(Some(starter), circumstance, directory.path())?;
+    turn.inspect(Machine::wait_until_as_found);
     let kept = |text: &str| -> Vec<String> {
         let lines = text.lines().map(str::to_owned);
         lines
             .filter(|line| !starter.others.iter().any(|other| line.starts_with(other)))
             .collect()
     };
-    let (plain, under) = (kept(&plain), kept(&under));
+    let runs: Vec<&str> = under.split("begin\n").skip(1).collect();
+    if runs.len() != starter.runs {
+        return Err(format!("it was run {} times", runs.len()));
+    }
+    let plain = kept(plain.trim_start_matches("begin\n"));
+    let differ = |under: &&str| compare(&plain, &kept(under));
+    let differences: Vec<String> = runs.iter().filter_map(differ).collect();
+    match differences.is_empty() {
+        true => Ok(()),
+        false => Err(differences.join("in another run:\n")),
+    }
+}
+
+/// Returns how what was found differs from what is found plainly.
+fn compare(plain: &[String], under: &[String]) -> Option<String> {
     let lost = plain
         .iter()
         .filter(|line| !under.contains(line))
@@ -142,13 +158,13 @@ pub fn judge(starter: &Starter, circumstance: &Circumstance) -> Result<(), Strin
         .filter(|line| !plain.contains(line))
         .map(|line| format!("+ {line}"));
     let changes: Vec<String> = lost.chain(new).collect();
-    match changes.is_empty() {
-        true => Ok(()),
-        false => Err(format!(
-            "the program finds something else:\n{}",
+    let changed = || {
+        format!(
+            "the program finds something else:\n{}\n",
             changes.join("\n")
-        )),
-    }
+        )
+    };
+    (!changes.is_empty()).then(changed)
 }
 
 /// Returns what the probe finds.
@@ -164,6 +180,9 @@ fn state(
         "state",
         found.to_str().expect("a plain name"),
     ];
+    if let Some(starter) = starter {
+        starter.prepare(directory, &program);
+    }
     let errors = directory.join("errors");
     let mut command = Starter::command(starter, directory, &program);
     let file = |name: &str| {

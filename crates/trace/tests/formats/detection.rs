@@ -68,7 +68,10 @@ fn a_packed_file_may_have_padding_and_any_case() {
 fn what_is_packed_or_written_otherwise_is_named() {
     let marked = [b"\xef\xbb\xbf", CSV.as_bytes()].concat();
     assert_eq!(detect("trace", &marked), Ok("csv".to_owned()));
-    assert_eq!(read(&marked, csv::FORMAT), read(CSV.as_bytes(), csv::FORMAT));
+    assert_eq!(
+        read(&marked, csv::FORMAT),
+        read(CSV.as_bytes(), csv::FORMAT)
+    );
     let utf16 = |high: fn(u16) -> [u8; 2]| -> Vec<u8> {
         let text = std::iter::once(0xfeff).chain(CSV.encode_utf16());
         text.flat_map(high).collect()
@@ -86,7 +89,10 @@ fn what_is_packed_or_written_otherwise_is_named() {
     ] {
         for bytes in [xz(&bytes), bytes] {
             let error = detect("trace.csv", &bytes).unwrap_err();
-            assert!(error.contains(what) && error.contains("trace.csv"), "{error}");
+            assert!(
+                error.contains(what) && error.contains("trace.csv"),
+                "{error}"
+            );
         }
     }
 }
