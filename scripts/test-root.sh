@@ -18,6 +18,7 @@ has_any() {
     lacks nested:: 'memory cgroups of version 1 (make test-vm has those of version 2)'
 [ -e /sys/block/zram0 ] || [ -e /sys/class/zram-control ] ||
     for test in compressed_memory_is_a_tier written_to_compressed_memory; do lacks "$test" 'zram'; done
+[ -e /sys/class/zram-control/hot_add ] || lacks a_zram_device 'zram that adds devices'
 [ -e /sys/block/zram0 ] && [ ! -e /sys/block/zram0/backing_dev ] ||
     lacks zram_that_writes_nothing_back 'a kernel without CONFIG_ZRAM_WRITEBACK'
 grep -q ^swpout_zero /proc/vmstat ||

@@ -16,31 +16,35 @@ pub fn doctor(arguments: &Doctor) -> Result<ExitCode> {
     let mut cleaned_up = true;
     if arguments.clean {
         let cleaned = doctor::clean(&mut |text| {
-            let _ = writeln!(std::io::stderr(), "terrace: {text}");
+            if !arguments.quiet {
+                say(text);
+            }
         })?;
         cleaned_up = cleaned.left.is_empty();
-        for line in said(&cleaned) {
-            let _ = writeln!(std::io::stderr(), "terrace: {line}");
+        if !arguments.quiet {
+            done(&cleaned).iter().for_each(|line| say(line));
         }
+        cleaned.left.iter().for_each(|line| say(line));
     }
     let checks = doctor::examine();
     let nodes = doctor::nodes();
     let document = DoctorDocument::of(&checks, &nodes);
     let (people, well) = match arguments.clean {
         true => (People::Nobody, cleaned_up),
-        false => (People::Standard, document.ready),
+        false => (People::Standard, document.ready && document.clean),
     };
     outputs.say(&document, &document.text(), people)?;
     Ok(u8::from(!well).into())
 }
 
-/// Returns a line for each result of cleaning.
-fn said(cleaned: &Cleaned) -> Vec<String> {
-    if cleaned.done.is_empty() && cleaned.left.is_empty() {
-        return vec!["nothing was left behind".to_owned()];
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "terrace: {line}");
+}
+
+/// Returns a line for each thing that was put back.
+fn done(cleaned: &Cleaned) -> Vec<String> {
+    match cleaned.done.is_empty() && cleaned.left.is_empty() {
+        true => vec!["nothing was left behind".to_owned()],
+        false => cleaned.done.clone(),
     }
-    let done = (!cleaned.done.is_empty()).then(|| format!("put back: {}", cleaned.done.join(", ")));
-    done.into_iter()
-        .chain(cleaned.left.iter().cloned())
-        .collect()
 }

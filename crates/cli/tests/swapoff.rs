@@ -3,13 +3,14 @@
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 mod common;
+use common::lasting::{Run, areas, children, is_guardian};
 use common::{Machine, machine, text, wait_for};
 use tempfile::TempDir;
 
@@ -108,73 +109,6 @@ impl Drop for Neighbour {
             fs::remove_dir(&self.group).is_ok()
         });
     }
-}
-
-/// A run whose program lasts until it is told to end.
-struct Run {
-    child: Option<Child>,
-    stop: PathBuf,
-}
-
-impl Run {
-    fn start(machine: &Machine, name: &str) -> Self {
-        let file = |what: &str| machine.state.path().join(format!("{name}-{what}"));
-        let (ready, stop) = (file("ready"), file("stop"));
-        let script = format!(
-            "touch {}; until test -e {}; do sleep 0.05; done",
-            ready.display(),
-            stop.display()
-        );
-        let child = machine
-            .command(&["run", "-q", "--dram", "16M", "--footprint", "128M"])
-            .args(["--prefetch", "off", "--", "sh", "-c", &script])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("terrace runs");
-        wait_for("the program to start", || ready.exists());
-        Self {
-            child: Some(child),
-            stop,
-        }
-    }
-
-    fn id(&self) -> u32 {
-        self.child.as_ref().expect("it runs").id()
-    }
-
-    fn ask_to_end(&self) {
-        fs::write(&self.stop, "").unwrap();
-    }
-
-    fn end(mut self) -> Output {
-        self.ask_to_end();
-        self.child.take().unwrap().wait_with_output().unwrap()
-    }
-
-    fn is_over(&mut self) -> bool {
-        let child = self.child.as_mut().expect("it was not waited for");
-        child.try_wait().unwrap().is_some()
-    }
-}
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        self.ask_to_end();
-        if let Some(mut child) = self.child.take() {
-            let _ = child.wait();
-        }
-    }
-}
-
-/// Used KiB of the areas of this state directory that are on.
-fn areas(machine: &Machine) -> Vec<u64> {
-    let swaps = fs::read_to_string("/proc/swaps").unwrap();
-    let of = machine.state.path().display().to_string();
-    let lines = swaps.lines().filter(|line| line.starts_with(&of));
-    let used = lines.filter_map(|line| line.split_whitespace().nth(3)?.parse().ok());
-    used.collect()
 }
 
 fn wait_for_pages(machine: &Machine) {
@@ -534,19 +468,4 @@ fn a_guardian_keeps_nothing_of_its_command() {
         "it goes before its command"
     );
     machine.assert_as_found();
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    let listed = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    let listed: String = listed.collect();
-    listed
-        .split_whitespace()
-        .map(|pid| pid.parse().unwrap())
-        .collect()
-}
-
-fn is_guardian(pid: u32) -> bool {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim() == "terrace-guard"
 }

@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::compare::kernel_release;
 use crate::faults::FaultStream;
 use crate::hierarchy::Hierarchies;
-use crate::journal::leftover::{Cleaned, Found, Leftover};
+use crate::journal::leftover::{Cleaned, Found};
+use crate::journal::orphan::Orphans;
 use crate::journal::{State, state_directory};
 use crate::nodes::topology::{self, Node};
 use crate::nodes::{self, balancing, chase};
@@ -45,10 +46,19 @@ pub struct Check {
     pub fix: Option<Cow<'static, str>>,
 }
 
+/// Name of the check for what killed runs have left.
+const LEFTOVERS: &str = "leftovers";
 /// The oldest kernel with `process_madvise(MADV_WILLNEED)`.
 const OLDEST_KERNEL: (u32, u32) = (5, 10);
 /// Free space for a tier below which a remedy is named.
 const ROOMY: Bytes = Bytes(4 << 30);
+
+impl Check {
+    /// Whether it has found something that a killed run has left.
+    pub fn found_leftovers(&self) -> bool {
+        self.name == LEFTOVERS && self.verdict != Verdict::Ok
+    }
+}
 
 /// Checks everything that `terrace` needs.
 pub fn examine() -> Vec<Check> {
@@ -404,8 +414,9 @@ fn leftovers() -> Check {
     let (found, fix) = match look_for_leftovers() {
         Ok(found) if found.is_empty() => (Ok("nothing left behind by a killed run"), ""),
         Ok(found) => {
-            let changes = found.leftovers.iter().flat_map(Leftover::changes);
-            let all: Vec<_> = changes.chain(found.strays.iter().cloned()).collect();
+            let state = state_directory();
+            let left = found.leftovers.iter().flat_map(|left| left.found(&state));
+            let all: Vec<_> = left.chain(found.strays.iter().cloned()).collect();
             // Cleaning leaves strays alone.
             let fix = match found.leftovers.is_empty() {
                 true => by_hand,
@@ -416,12 +427,21 @@ fn leftovers() -> Check {
         // Cleaning cannot read more than this check could.
         Err(e) => (Err(e.to_string()), by_hand),
     };
-    check("leftovers", Optional, found, fix)
+    check(LEFTOVERS, Optional, found, fix)
 }
 
 fn look_for_leftovers() -> Result<Found> {
     let state = State::open(&state_directory())?;
-    state.map_or_else(|| Ok(Found::default()), |state| Found::look(&state))
+    look_with(state.as_ref())
+}
+
+/// Looks for what journals name, and for what no journal names.
+fn look_with(state: Option<&State>) -> Result<Found> {
+    let mut found = state.map_or_else(|| Ok(Found::default()), Found::look)?;
+    let orphans = Orphans::look(state, &found);
+    found.leftovers.extend(orphans.certain);
+    found.strays.extend(orphans.doubtful);
+    Ok(found)
 }
 
 /// Removes what killed runs left behind; returns what was removed and what was left. What is waited for is told to
@@ -430,21 +450,65 @@ fn look_for_leftovers() -> Result<Found> {
 /// # Errors
 /// A failure if the state directory cannot be used.
 pub fn clean(say: &mut dyn FnMut(&str)) -> Result<Cleaned> {
-    let Some(state) = State::open(&state_directory())? else {
-        return Ok(Cleaned::default());
-    };
-    let _turn = state.take_turn(say);
-    let found = Found::look(&state)?;
+    let path = state_directory();
+    let state = State::open(&path)?;
+    let _turn = state.as_ref().map(|state| state.take_turn(say));
+    let found = look_with(state.as_ref())?;
     let mut all = Cleaned {
-        done: Vec::new(),
+        done: match found.strays.is_empty() {
+            true => Vec::new(),
+            // A journal that cannot be read may have named them.
+            false => put_knobs_back(&path),
+        },
         left: found.strays,
     };
+    if found.leftovers.is_empty() {
+        return Ok(all);
+    }
+    // Something without a journal may be left where no run has ever had this directory.
+    let state = state.map_or_else(|| State::make(&path), Ok)?;
     for leftover in found.leftovers {
         let cleaned = leftover.clean(&state, say);
         all.done.extend(cleaned.done);
         all.left.extend(cleaned.left);
     }
     Ok(all)
+}
+
+/// Puts back what dead runs have set, by the locks of the knobs alone; returns what that has
+/// changed.
+fn put_knobs_back(state: &Path) -> Vec<String> {
+    type Knob = (
+        &'static str,
+        fn() -> Option<String>,
+        fn(&Path) -> Result<()>,
+    );
+    let knobs: [Knob; 3] = [
+        ("vm.page-cluster", sysctl::current, sysctl::restore),
+        ("zswap", || Some(zswap::current()), zswap::restore),
+        (
+            "the mode of NUMA balancing",
+            balancing::current,
+            balancing::restore,
+        ),
+    ];
+    let mut done = Vec::new();
+    for (name, current, restore) in knobs {
+        let before = current();
+        // Another run has it, or nobody may set it: then nothing of a dead run is to be put back
+        // here.
+        let _ = restore(state);
+        match (before, current()) {
+            (Some(before), Some(now)) if before != now => {
+                done.push(format!("{name} is {now} again"))
+            }
+            _ => {}
+        }
+    }
+    if !peers::is_restored(state) && peers::restore(state).is_ok() {
+        done.push("mounts that were shared for programs are private again".to_owned());
+    }
+    done
 }
 
 #[cfg(test)]

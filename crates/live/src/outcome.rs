@@ -1,5 +1,6 @@
 //! What is told of a run: events meanwhile, and measurements at its end.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use terrace_base::{Bytes, Exit};
@@ -105,6 +106,8 @@ pub struct Outcome {
     pub tier_zeros: u64,
     /// The most that others had in the tier's areas (sampled), beyond what the program has in swap.
     pub tier_others: Bytes,
+    /// The areas of the tier that another program had switched off by the end.
+    pub tier_switched_off: Vec<PathBuf>,
     /// The most of the program's memory that could not be swapped, as it was locked (sampled).
     pub locked: Bytes,
     /// Peak of the DRAM charged to the group, page cache included; `None` if the kernel keeps no peak.

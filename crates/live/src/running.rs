@@ -282,6 +282,7 @@ impl Running<'_> {
             tier_written: Bytes::of_pages(tier.written),
             tier_zeros: tier.zeros,
             tier_others: seen.others,
+            tier_switched_off: self.tier.map(Tier::switched_off).unwrap_or_default(),
             locked: self.accounts.as_ref().map_or(Bytes(0), Accounts::locked),
             peak_resident: self.budget.peak(),
             footprint: footprint.bytes,

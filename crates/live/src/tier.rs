@@ -10,6 +10,7 @@ pub(crate) mod holders;
 pub(crate) mod identity;
 mod loop_device;
 mod lower;
+mod presence;
 mod room;
 mod share;
 mod spec;
@@ -19,12 +20,14 @@ pub(crate) mod zram;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use terrace_base::block::Header;
-use terrace_base::block::swaps::active;
-use terrace_base::{Bytes, Error, Result};
+use terrace_base::block::swaps::{Swap, active};
+use terrace_base::memory::meminfo;
+use terrace_base::{Bytes, Error, Result, lock};
 use terrace_policy::prefetch::Costs;
 use uuid::Uuid;
 
@@ -40,9 +43,10 @@ pub use file::free_space;
 use growth::Growth;
 pub use identity::{Identity, Node};
 use lower::Lower;
+use presence::Presence;
 pub use share::Shares;
 pub use spec::{Choice, Spec};
-use swapoff::Say;
+use swapoff::{Say, missing};
 pub(crate) use swaps::NEGLIGIBLE;
 pub use zram::Moved;
 
@@ -74,6 +78,8 @@ pub struct Tier {
     bound: Option<Bound>,
     /// Whether a notice has said that others have filled it up.
     told_of_others: AtomicBool,
+    /// Which of the run's own areas have been on.
+    presence: Mutex<Presence>,
 }
 
 /// What a tier of compressed memory did during a run, for the whole machine.
@@ -125,7 +131,7 @@ impl Tier {
             }
             Spec::Zram => {
                 let bound = demand.in_memory()?;
-                let (number, added) = zram::take()?;
+                let (number, added) = zram::take(bound.size(), journal)?;
                 let area = Area::Zram(number, bound.size(), added);
                 let tier = Self::begin(vec![area], journal, Area::make).inspect_err(|_| {
                     let _ = zram::remove(number, added);
@@ -155,13 +161,13 @@ impl Tier {
     ) -> Result<Self> {
         let bound = demand.in_memory()?;
         let mut lower = Lower::plan(disk, demand, journal)?;
-        let (number, added) = zram::take()?;
+        // Before the device above it, which is undone first.
+        lower.note(journal)?;
+        let (number, added) = zram::take(bound.size(), journal)?;
         let give_back = |_: &Error| {
             let _ = zram::remove(number, added);
         };
-        zram::require_writeback(number)
-            .and_then(|()| lower.note(journal))
-            .inspect_err(give_back)?;
+        zram::require_writeback(number).inspect_err(give_back)?;
         let upper = Area::Zram(number, bound.size(), added);
         let make = |upper: &Area, uuid| {
             lower.make(say)?;
@@ -198,6 +204,7 @@ impl Tier {
         tier.areas = areas;
         tier.areas[0].0.switch_on()?;
         tier.kind = swaps::kind_of_new(&tier.areas[0].0.path());
+        tier.presence = Mutex::new(Presence::of(tier.areas[0].0.path()));
         if tier.areas.len() > 1 {
             tier.growth = Some(Growth::start(&tier.areas)?);
         }
@@ -246,9 +253,29 @@ impl Tier {
         let is_ours = |path: &Path| self.areas.iter().any(|(area, _)| area.path() == path);
         Shares::count(program, || {
             let mut areas = active();
+            if !self.areas.is_empty() {
+                self.look(&areas);
+            }
             areas.retain(|swap| self.areas.is_empty() || is_ours(&swap.path));
             areas
         })
+    }
+
+    /// Looks whether another program switches areas of the run off, of which some are on, among
+    /// `all` of the machine.
+    fn look(&self, all: &[Swap]) {
+        let missing = missing(all, meminfo("SwapTotal:"));
+        let is_ours = |swap: &&Swap| self.areas.iter().any(|(area, _)| area.path() == swap.path);
+        let own: Vec<_> = all.iter().filter(is_ours).cloned().collect();
+        lock(&self.presence).look(&own, missing);
+    }
+
+    /// Returns the areas of the run that another program has switched off.
+    pub(crate) fn switched_off(&self) -> Vec<PathBuf> {
+        if !self.areas.is_empty() {
+            self.look(&active());
+        }
+        lock(&self.presence).off().to_vec()
     }
 
     /// Returns a notice about the tier, whose shares are these, that was not returned before, if any.
@@ -256,6 +283,7 @@ impl Tier {
         let growth = self.growth.as_ref().and_then(Growth::problem);
         growth
             .or_else(|| self.demotion.as_ref()?.problem())
+            .or_else(|| lock(&self.presence).notice())
             .or_else(|| self.notice_of_others(shares))
     }
 

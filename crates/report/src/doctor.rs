@@ -17,6 +17,8 @@ pub struct DoctorDocument<'a> {
     schema: &'static str,
     /// Whether `terrace run` works here.
     pub ready: bool,
+    /// Whether killed runs have left nothing behind.
+    pub clean: bool,
     /// Each check: its name, `ok`, `optional` or `missing`, what was found, and the fix or null.
     checks: &'a [Check],
     /// The memory nodes: number, CPUs, size and free part, distances, the kernel's tier, and the time of a load.
@@ -29,6 +31,7 @@ impl<'a> DoctorDocument<'a> {
         Self {
             schema: "terrace.doctor/1",
             ready: checks.iter().all(|c| c.verdict != Verdict::Missing),
+            clean: !checks.iter().any(Check::found_leftovers),
             checks,
             nodes,
         }
@@ -57,6 +60,9 @@ impl<'a> DoctorDocument<'a> {
             true => "terrace run works here\n",
             false => "terrace run does not work here yet: see the lines marked NO\n",
         });
+        if !self.clean {
+            text.push_str("a killed run has left something behind: see the line `leftovers`\n");
+        }
         Text::default().prose(text)
     }
 }
@@ -115,6 +121,15 @@ mod tests {
         assert!(document.ready);
         let text = document.text().to_string();
         assert!(text.contains("--  qemu-user  this -> install it\n"));
+        assert!(document.clean && !text.contains("left something behind"));
+        let checks = [check("leftovers", Verdict::Optional, Some("clean"))];
+        let document = DoctorDocument::of(&checks, &[]);
+        assert!(document.ready && !document.clean);
+        let text = document.text().to_string();
+        assert!(
+            text.ends_with("behind: see the line `leftovers`\n"),
+            "{text}"
+        );
         let checks = [check("swap", Verdict::Missing, Some("boot"))];
         let document = DoctorDocument::of(&checks, &[]);
         assert!(!document.ready);

@@ -413,6 +413,14 @@ fn why_killed(outcome: &Outcome, effective: &Effective) -> String {
              counted: locked memory cannot go to the tier; raise --dram, or have the program lock less"
         );
     }
+    if let Some(area) = outcome.tier_switched_off.first() {
+        return format!(
+            "because another program has switched off the swap area {} of its tier while it ran \
+             (swapoff), and it needed more than its DRAM budget of {dram}; leave the area on until \
+             the program ends",
+            area.display()
+        );
+    }
     let others = match outcome.tier_others {
         Bytes(0) => String::new(),
         others => format!(", of which other programs had up to {others}"),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, Mode, OFlags};
 
 use super::state::distrust;
-use super::{Change, Entry, Journal, State, boot_id, name_of, owner_of};
+use super::{Change, Entry, Journal, Owner, State, boot_id, name_of, owner_of};
 use crate::cgroup;
 use crate::delegation;
 use crate::nodes::balancing;
@@ -39,7 +39,8 @@ const CLOCKS_DIFFER: u64 = 2;
 /// The leftovers of one run.
 #[derive(Debug)]
 pub struct Leftover {
-    name: OsString,
+    /// Name of its journal; `None` if no journal names them ([`super::orphan`]).
+    name: Option<OsString>,
     entry: Entry,
 }
 
@@ -54,6 +55,8 @@ pub struct Found {
     pub going_on: usize,
     /// A sentence for each file that has a journal's name but is not trusted.
     pub strays: Vec<String>,
+    /// What readable journals name, those of running runs among them.
+    pub(super) claimed: Vec<Change>,
 }
 
 /// What keeps a leftover from being undone for now.
@@ -127,8 +130,15 @@ impl Found {
                 }
                 continue;
             }
-            let run =
-                Entry::read(state, &name).map(|entry| entry.map(|entry| Leftover { name, entry }));
+            let run = Entry::read(state, &name).map(|entry| {
+                entry.map(|entry| Leftover {
+                    name: Some(name),
+                    entry,
+                })
+            });
+            if let Ok(Some(run)) = &run {
+                found.claimed.extend(run.entry.changes.iter().cloned());
+            }
             match run {
                 Ok(Some(run)) if run.entry.goes_on() => found.going_on += 1,
                 Ok(Some(run)) if run.entry.ended => found.handed_over.push(run),
@@ -154,6 +164,28 @@ impl Found {
 }
 
 impl Leftover {
+    /// Makes one of what no journal names: `changes` of a dead process with this number.
+    pub(super) fn without_journal(pid: u32, changes: Vec<Change>) -> Self {
+        let owner = Owner {
+            pid,
+            boot: boot_id(),
+            started: 0,
+        };
+        Self {
+            name: None,
+            entry: Entry {
+                owner,
+                changes,
+                ended: false,
+            },
+        }
+    }
+
+    /// Whether it has a change of this path.
+    pub(super) fn names(&self, path: &Path) -> bool {
+        self.entry.changes.iter().any(|change| change.is_at(path))
+    }
+
     /// Returns the process whose run has left it.
     pub(crate) fn owner(&self) -> u32 {
         self.entry.owner.pid
@@ -179,9 +211,23 @@ impl Leftover {
         (self.pages() > Bytes(0)).then_some(Awaited::Room)
     }
 
-    /// Names the changes, for people.
-    pub fn changes(&self) -> Vec<String> {
-        self.entry.changes.iter().map(Change::to_string).collect()
+    /// Tells what is left, for people.
+    pub fn found(&self, state: &Path) -> Vec<String> {
+        let rebooted = self.is_of_another_boot();
+        let left = self.entry.changes.iter().filter(|it| it.is_left(rebooted));
+        let found = left.map(|change| match self.name {
+            Some(_) => change.found(),
+            None => format!("{}, and no journal names it", change.found()),
+        });
+        let found: Vec<_> = found.collect();
+        match &self.name {
+            Some(name) if found.is_empty() => vec![format!("{} is there", journal(state, name))],
+            _ => found,
+        }
+    }
+
+    fn is_of_another_boot(&self) -> bool {
+        self.entry.owner.boot != boot_id()
     }
 
     /// Returns the processes of the program that still run in its cgroup.
@@ -204,7 +250,7 @@ impl Leftover {
     pub fn clean(mut self, state: &State, say: Say) -> Cleaned {
         let mut cleaned = Cleaned::default();
         let running = self.processes();
-        let journal = state.path().join(&self.name);
+        let rebooted = self.is_of_another_boot();
         let mut kept = Vec::new();
         for change in self.entry.changes.iter().rev() {
             let stays = !matches!(
@@ -218,8 +264,11 @@ impl Leftover {
                 kept.push(change.clone());
                 continue;
             }
+            let was_left = change.is_left(rebooted);
             match self.undo(change, state, say) {
-                Ok(()) => cleaned.done.push(change.to_string()),
+                // What was planned and never made is nothing that anybody has lost.
+                Ok(()) if !was_left => {}
+                Ok(()) => cleaned.done.push(change.undone()),
                 Err(error) if matches!(change, Change::Tier(area, _) if area.is_on()) => {
                     kept.push(change.clone());
                     cleaned
@@ -229,8 +278,8 @@ impl Leftover {
                 Err(error) => {
                     kept.push(change.clone());
                     cleaned.left.push(format!(
-                        "{change} was left: {error}; see to it by hand, then remove {}",
-                        journal.display()
+                        "{change} was left: {error}; {}",
+                        self.by_hand(state)
                     ));
                 }
             }
@@ -246,10 +295,25 @@ impl Leftover {
         }
         kept.reverse();
         self.entry.changes = kept;
-        if let Err(error) = self.save(state) {
-            cleaned.left.push(error.to_string());
+        match self.save(state) {
+            Err(error) => cleaned.left.push(error.to_string()),
+            Ok(()) => cleaned.done.extend(self.journal_alone(state, &cleaned)),
         }
         cleaned
+    }
+
+    /// Returns what to do about a change that cannot be undone here.
+    fn by_hand(&self, state: &State) -> String {
+        let journal = self.name.as_ref().map(|name| state.path().join(name));
+        let journal = journal.map(|it| format!(", then remove {}", it.display()));
+        format!("see to it by hand{}", journal.unwrap_or_default())
+    }
+
+    /// Tells of a journal that has named nothing that was left, and is removed.
+    fn journal_alone(&self, state: &State, cleaned: &Cleaned) -> Option<String> {
+        let is_alone = cleaned.done.is_empty() && cleaned.left.is_empty();
+        let name = self.name.as_ref().filter(|_| is_alone)?;
+        Some(format!("{} is removed", journal(state.path(), name)))
     }
 
     /// Returns how much of the areas is in use.
@@ -273,26 +337,33 @@ impl Leftover {
             .rev()
             .filter(is_area)
             .try_for_each(|area| self.undo(area, state, say))?;
-        if changes.all(Change::is_undone) {
+        if let Some(name) = self
+            .name
+            .as_ref()
+            .filter(|_| changes.all(Change::is_undone))
+        {
             // The ended run may have removed it itself just now.
-            let _ = state.remove(&self.name);
+            let _ = state.remove(name);
         }
         Ok(())
     }
 
     fn save(&self, state: &State) -> Result<()> {
-        let shown = || format!("cannot write {}", state.path().join(&self.name).display());
+        let Some(name) = &self.name else {
+            return Ok(());
+        };
+        let shown = || format!("cannot write {}", state.path().join(name).display());
         if self.entry.changes.is_empty() {
-            state.remove(&self.name).or_fail(shown)
+            state.remove(name).or_fail(shown)
         } else {
             let text = self.entry.text();
-            let written = text.and_then(|text| state.write(&self.name, &text));
+            let written = text.and_then(|text| state.write(name, &text));
             written.or_fail(shown)
         }
     }
 
     fn undo(&self, change: &Change, state: &State, say: Say) -> Result<()> {
-        let rebooted = self.entry.owner.boot != boot_id();
+        let rebooted = self.is_of_another_boot();
         match change {
             // The boot has undone these; what has their names now is not ours.
             Change::PageCluster(_)
@@ -348,7 +419,8 @@ impl Leftover {
             return Ok(());
         }
         let names = state.names().unwrap_or_default().into_iter();
-        let others = names.filter(|name| *name != self.name && owner_of(name).is_some());
+        let others =
+            names.filter(|name| Some(name) != self.name.as_ref() && owner_of(name).is_some());
         let mut others = others.filter_map(|name| Entry::read(state, &name).ok()?);
         let noted = Change::Mount(mountpoint.to_owned());
         match others.any(|entry| entry.goes_on() && entry.changes.contains(&noted)) {
@@ -375,7 +447,7 @@ impl Leftover {
 }
 
 /// Whether a process runs that is older than this, as the writer of a journal of this age is.
-fn is_older(pid: u32, age: Duration) -> bool {
+pub(super) fn is_older(pid: u32, age: Duration) -> bool {
     let Some(figures) = Figures::of(pid).ok().flatten().filter(|it| !it.has_ended) else {
         return false;
     };
@@ -383,6 +455,15 @@ fn is_older(pid: u32, age: Duration) -> bool {
     let started = figures.started / USER_HZ;
     let runs_for = (since_boot.tv_sec as u64).saturating_sub(started);
     runs_for + CLOCKS_DIFFER >= age.as_secs()
+}
+
+/// Names a journal that has nothing to tell any more.
+fn journal(state: &Path, name: &OsStr) -> String {
+    let path = state.join(name);
+    format!(
+        "the journal {} of a killed run, of which nothing else is left,",
+        path.display()
+    )
 }
 
 /// A sentence on a journal that this user may not read, and whose run was killed.
@@ -406,7 +487,7 @@ fn hold_device(path: &Path) -> Result<()> {
 }
 
 /// Checks that a directory is a cgroup of root or the caller, if it exists.
-fn hold_group(path: &Path) -> Result<()> {
+pub(super) fn hold_group(path: &Path) -> Result<()> {
     let cannot = |e: rustix::io::Errno| Error::failure(format!("it cannot be looked at ({e})"));
     let directory = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let group = match rustix::fs::openat(CWD, path, directory, Mode::empty()) {

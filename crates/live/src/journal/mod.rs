@@ -4,6 +4,7 @@
 //! `kill -9` it stays, and tells `terrace doctor --clean` what belongs to the run ([`leftover`]).
 
 pub mod leftover;
+pub(crate) mod orphan;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use crate::delegation;
 use crate::guardian::Guardian;
 use crate::peers;
 use crate::sched::held::Held;
+use crate::sysctl;
 use crate::tier::area::Area;
 use crate::tier::identity::Identity;
 use terrace_base::mounts;
@@ -163,6 +165,15 @@ impl Journal {
         self.save()
     }
 
+    /// Forgets a change that was recorded and not made.
+    ///
+    /// # Errors
+    /// A failure if the file cannot be written.
+    pub(crate) fn forget(&mut self, change: &Change) -> Result<()> {
+        self.entry.changes.retain(|noted| !noted.is_of(change));
+        self.save()
+    }
+
     /// Records that this run is over. Running runs remove what is left of it when they end, and leave
     /// nothing to it any more.
     ///
@@ -223,8 +234,8 @@ impl Entry {
             Err(Unread::Gone) => return Ok(None),
             Err(Unread::Untrusted(why)) => {
                 let sentence = format!(
-                    "{shown} {why}, so it is not trusted and is left alone; remove it if nobody \
-                     needs it"
+                    "{shown} {why}, so it is not trusted and is left alone; if nobody needs it, \
+                     remove it (rm {shown})"
                 );
                 // Without the system's error number, as in all sentences.
                 return Err(Error::failure(sentence).to_string());
@@ -232,8 +243,9 @@ impl Entry {
         };
         let Ok(entry) = serde_json::from_str::<Self>(&text) else {
             return Err(format!(
-                "{shown} is no journal of this version of terrace and is left alone; remove it if \
-                 nobody needs it"
+                "{shown} is no journal of this version of terrace, or was cut off, and is left \
+                 alone; what it named is looked for without it; if nobody needs it, remove it \
+                 (rm {shown})"
             ));
         };
         if owner_of(name) != Some(entry.owner.pid) {
@@ -299,11 +311,20 @@ pub(crate) fn boot_id() -> String {
 
 impl Change {
     /// Whether both concern the same thing.
-    fn is_of(&self, other: &Self) -> bool {
+    pub(crate) fn is_of(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Tier(area, _), Self::Tier(another, _)) => area == another,
             (Self::Scheduling(_), Self::Scheduling(_)) => true,
             _ => self == other,
+        }
+    }
+
+    /// Whether it is one of the area or group at this path.
+    fn is_at(&self, path: &Path) -> bool {
+        match self {
+            Self::Tier(area, _) => area.path() == path,
+            Self::Cgroup(at) | Self::Callers(at) => at == path,
+            _ => false,
         }
     }
 
@@ -318,18 +339,58 @@ impl Change {
             Self::Mount(mountpoint) => !mounts::is_mounted(mountpoint),
         }
     }
+
+    /// Whether something of it is left on this machine, which was started anew since if `rebooted`.
+    fn is_left(&self, rebooted: bool) -> bool {
+        match self {
+            // What they are now does not tell; a boot sets them as the machine has them.
+            Self::PageCluster(_) | Self::Zswap(_) | Self::Balancing(_) => !rebooted,
+            Self::Tier(area, _) => !area.is_undone() && (!rebooted || area.outlives_boot()),
+            _ => !rebooted && !self.is_undone(),
+        }
+    }
+
+    /// Returns what is found of it while it is left, as a sentence for people without its full
+    /// stop.
+    fn found(&self) -> String {
+        match self {
+            Self::Tier(area, _) if area.is_on() => format!("{self} is on"),
+            Self::PageCluster(before) | Self::Balancing(before) | Self::Zswap(before) => {
+                format!("{self} was {before} before")
+            }
+            Self::Mounts => "mounts that were private are shared".to_owned(),
+            Self::Scheduling(_) => format!("{self} is changed"),
+            _ => format!("{self} is there"),
+        }
+    }
+
+    /// Returns what has become of it now that it is undone, as [`Change::found`].
+    fn undone(&self) -> String {
+        match self {
+            Self::PageCluster(before) => match sysctl::current() {
+                Some(now) if now != *before => {
+                    format!("{self} stays {now}, which another program has set")
+                }
+                _ => format!("{self} is {before} again"),
+            },
+            Self::Balancing(before) | Self::Zswap(before) => format!("{self} is {before} again"),
+            Self::Mounts => "mounts that were shared for programs are private again".to_owned(),
+            Self::Scheduling(_) => format!("{self} is as before"),
+            _ => format!("{self} is removed"),
+        }
+    }
 }
 
 impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Tier(area, _) => write!(f, "swap area {}", area.path().display()),
-            Self::Cgroup(path) | Self::Callers(path) => write!(f, "cgroup {}", path.display()),
-            Self::PageCluster(found) => write!(f, "vm.page-cluster, which was {found}"),
-            Self::Zswap(found) => write!(f, "zswap, which was {found}"),
-            Self::Balancing(found) => write!(f, "NUMA balancing, whose mode was {found}"),
-            Self::Mount(mountpoint) => write!(f, "mount on {}", mountpoint.display()),
-            Self::Mounts => write!(f, "private mounts, which are shared"),
+            Self::Tier(area, _) => write!(f, "the swap area {}", area.path().display()),
+            Self::Cgroup(path) | Self::Callers(path) => write!(f, "the cgroup {}", path.display()),
+            Self::PageCluster(_) => write!(f, "vm.page-cluster"),
+            Self::Zswap(_) => write!(f, "zswap"),
+            Self::Balancing(_) => write!(f, "the mode of NUMA balancing"),
+            Self::Mount(mountpoint) => write!(f, "the mount on {}", mountpoint.display()),
+            Self::Mounts => write!(f, "the sharing of mounts"),
             Self::Scheduling(tasks) => {
                 let tasks: Vec<_> = tasks.iter().map(|task| task.tid.to_string()).collect();
                 write!(f, "the scheduling of the tasks {}", tasks.join(", "))

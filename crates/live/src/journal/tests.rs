@@ -141,14 +141,42 @@ fn what_is_gone_already_is_undone() {
 #[test]
 fn the_lower_of_two_levels_goes_after_the_upper() {
     let (directory, state) = here();
-    let name = format!("{}.backing", name_of(GONE));
-    let path = directory.path().canonicalize().unwrap().join(name);
-    let lower = Area::File(path, Bytes(1 << 20));
-    let lower = Change::Tier(lower.clone(), made(&lower));
-    let upper = Change::Tier(Area::Zram(4_000, Bytes(1), true), Identity::fresh());
+    let base = directory.path().canonicalize().unwrap();
+    let made_as = |extension: &str| {
+        let path = base.join(format!("{}.{extension}", name_of(GONE)));
+        let area = Area::File(path, Bytes(1 << 20));
+        Change::Tier(area.clone(), made(&area))
+    };
+    let (lower, upper) = (made_as("backing"), made_as("swap"));
     let cleaned = clean(&state, &killed(vec![lower.clone(), upper.clone()]));
-    assert_eq!(cleaned.done, [upper.to_string(), lower.to_string()]);
+    assert_eq!(cleaned.done, [upper.undone(), lower.undone()]);
     assert!(lower.is_undone());
+}
+
+#[test]
+fn what_was_planned_and_never_made_is_not_listed() {
+    let (directory, state) = here();
+    let area = swap_file(directory.path());
+    let identity = made(&area);
+    let base = directory.path().canonicalize().unwrap();
+    let planned = base.join(format!("{}.2.swap", name_of(GONE)));
+    let planned = Change::Tier(Area::File(planned, Bytes(1 << 20)), Identity::fresh());
+    let made = Change::Tier(area, identity);
+    let entry = killed(vec![made.clone(), planned.clone()]);
+    state.write(&journal(), &entry.text().unwrap()).unwrap();
+    let found = Found::look(&state).unwrap().leftovers;
+    assert_eq!(found[0].found(state.path()), [made.found()]);
+    let cleaned = clean(&state, &entry);
+    assert_eq!(cleaned.done, [made.undone()]);
+    // A journal of such alone is itself what was left.
+    let entry = killed(vec![planned]);
+    state.write(&journal(), &entry.text().unwrap()).unwrap();
+    let found = Found::look(&state).unwrap().leftovers;
+    let told = found[0].found(state.path()).join("");
+    assert!(told.contains("run-4194305.json of a killed run"), "{told}");
+    let cleaned = clean(&state, &entry);
+    assert!(cleaned.done[0].ends_with("is removed"), "{cleaned:?}");
+    assert!(!state.has(&journal()));
 }
 
 #[test]
@@ -258,8 +286,8 @@ fn one_thing_that_is_left_does_not_keep_the_others() {
     assert_eq!((cleaned.done.len(), cleaned.left.len()), (1, 1));
     assert!(!area.path().exists());
     let kept = Found::look(&state).unwrap();
-    let kept = kept.leftovers[0].changes();
-    assert_eq!(kept, [Change::Cgroup(group).to_string()]);
+    let kept = kept.leftovers[0].found(state.path());
+    assert_eq!(kept, [Change::Cgroup(group).found()]);
 }
 
 #[test]

@@ -116,6 +116,20 @@ impl Area {
     pub(crate) fn remove(&self, identity: &Identity, rebooted: bool, say: Say) -> Result<()> {
         let path = self.path();
         let what = || format!("cannot take back the swap area {}", path.display());
+        if let (Self::Zram(number, size, added), None) = (self, identity.node) {
+            if !zram::exists(*number) {
+                return Ok(());
+            }
+            if !zram::is_half_made(*number, *size) {
+                let shown = path.display();
+                return Err(Error::failure(format!(
+                    "{shown} has another size than the run's"
+                )));
+            }
+            if zram::is_bare(*number) {
+                return zram::remove(*number, *added).or_fail(what);
+            }
+        }
         let file = identity.open(&path, rebooted)?;
         if let Some(file) = &file {
             switch_off(&path, file, say)?;

@@ -1,8 +1,9 @@
 //! The identity of a swap area, which tells it from anything else that has its name later.
 //!
 //! It is recorded before the area is switched on, and compared before anything is switched off or
-//! removed: the UUID in the swap header, random for each area, and for a file its device and inode,
-//! for a device its number.
+//! removed: the UUID in the swap header, and for a file its device and inode, for a device its
+//! number. The UUID is random for each area but for its first bytes, which are the number of the
+//! process that made it: so an area tells of its run where no journal does.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -12,7 +13,7 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 use terrace_base::block::Header;
 use terrace_base::{Context, Error, Result};
-use uuid::Uuid;
+use uuid::{Builder, Uuid, Version};
 
 /// Identity of an area.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,10 +38,19 @@ pub struct Node {
 impl Identity {
     /// Makes the identity of an area that is about to be made.
     pub fn fresh() -> Self {
+        let mut bytes = Uuid::new_v4().into_bytes();
+        bytes[..4].copy_from_slice(&std::process::id().to_le_bytes());
         Self {
-            uuid: Uuid::new_v4(),
+            uuid: Builder::from_custom_bytes(bytes).into_uuid(),
             node: None,
         }
+    }
+
+    /// Returns the process that made an area with this UUID; `None` if it does not tell.
+    pub fn maker(uuid: Uuid) -> Option<u32> {
+        let [a, b, c, d, ..] = *uuid.as_bytes();
+        let is_ours = uuid.get_version() == Some(Version::Custom);
+        is_ours.then(|| u32::from_le_bytes([a, b, c, d]))
     }
 
     /// Returns the same identity with the place of the area, which exists now.
@@ -166,6 +176,16 @@ mod tests {
         assert!(refused(&identity, &path).contains("of one name"));
         let climbing = here.path().join("../x");
         assert!(refused(&identity, &climbing).contains("no path"));
+    }
+
+    #[test]
+    fn an_area_tells_who_has_made_it() {
+        let (one, other) = (Identity::fresh().uuid, Identity::fresh().uuid);
+        assert_ne!(one, other);
+        for uuid in [one, other] {
+            assert_eq!(Identity::maker(uuid), Some(std::process::id()));
+        }
+        assert_eq!(Identity::maker(Uuid::new_v4()), None, "of an older version");
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn await_others(say: Say) {
 
 /// Returns how much of the listed areas the machine's swap lacks: while one is switched off it is listed, but only what
 /// is in use of it counts.
-fn missing(listed: &[Swap], total: Option<Bytes>) -> Bytes {
+pub(super) fn missing(listed: &[Swap], total: Option<Bytes>) -> Bytes {
     let sizes: u64 = listed.iter().map(|swap| swap.size.0).sum();
     Bytes(sizes.saturating_sub(total.map_or(sizes, |total| total.0)))
 }

@@ -32,7 +32,40 @@ pub fn cases() -> Vec<Case> {
     all.extend(strays());
     all.extend(files());
     all.extend(groups_and_devices());
+    all.extend(orphans());
     all
+}
+
+/// Files of areas that no journal names.
+fn orphans() -> Vec<Case> {
+    let ours = |case: Case| {
+        case.prepared(|place| header(&place.join(AREA), [7; 16], b"terrace"))
+            .root()
+            .changes(AREA)
+    };
+    vec![
+        ours(empty("orphan_file")).says("terrace-4194305.swap is removed"),
+        ours(with_journal("orphan_of_a_journal_cut_off", "{\"owner\":")).failure("or was cut off"),
+        ours(with_journal("orphan_of_an_empty_journal", "")).failure("remove it (rm "),
+        empty("orphan_of_the_system")
+            .prepared(|place| header(&place.join(AREA), [7; 16], b""))
+            .says("nothing was left behind"),
+        empty("orphan_of_text")
+            .file(AREA, "not to be lost")
+            .says("nothing was left behind"),
+        // Process 1 runs, and is older than the file.
+        empty("orphan_of_a_live_process")
+            .prepared(|place| header(&place.join("state/terrace-1.swap"), [7; 16], b"terrace"))
+            .says("nothing was left behind"),
+        empty("orphan_is_a_link")
+            .prepared(|place| header(&place.join("private"), [7; 16], b"terrace"))
+            .link(AREA, "../private")
+            .says("nothing was left behind"),
+        empty("orphan_has_two_names")
+            .prepared(|place| header(&place.join("private"), [7; 16], b"terrace"))
+            .prepared(|place| fs::hard_link(place.join("private"), place.join(AREA)).unwrap())
+            .failure("of one name"),
+    ]
 }
 
 /// Cleans a directory that only its owner may write to.
@@ -184,16 +217,18 @@ fn files() -> Vec<Case> {
     vec![
         swap("file_of_the_run", UUID_BYTES, b"terrace")
             .root()
-            .says("put back: swap area")
+            .says("terrace-4194305.swap is removed")
             .changes(AREA)
             .changes(JOURNAL),
         after_file("file_never_filled", &here)
             .root()
             .file(AREA, "")
-            .says("put back: swap area")
+            .says("terrace-4194305.swap is removed")
             .changes(AREA)
             .changes(JOURNAL),
-        after_file("file_gone", &here).says("put back").changes(JOURNAL),
+        after_file("file_gone", &here)
+            .says("of which nothing else is left, is removed")
+            .changes(JOURNAL),
         swap("file_of_another_run", [7; 16], b"terrace").failure("of another area"),
         swap("file_of_the_system", UUID_BYTES, b"").failure("not one of terrace"),
         after_file("file_of_text", &here).file(AREA, "not to be lost").failure("has no swap header"),
@@ -243,7 +278,7 @@ fn files() -> Vec<Case> {
                 fs::write(place.join(JOURNAL), text).unwrap();
                 fs::set_permissions(place.join(JOURNAL), Permissions::from_mode(0o600)).unwrap();
             })
-            .says("put back: swap area")
+            .says("terrace-4194305.swap is removed")
             .changes(AREA)
             .changes(JOURNAL),
     ]
@@ -283,7 +318,7 @@ fn groups_and_devices() -> Vec<Case> {
             "group_gone",
             r#"{"cgroup":"/sys/fs/cgroup/terrace-4194305-1"}"#,
         )
-        .says("put back: cgroup")
+        .says("of which nothing else is left, is removed")
         .changes(JOURNAL),
         after("callers_of_another_name", r#"{"callers":"/sys/fs/cgroup"}"#)
             .failure("no name that a run gives"),
@@ -302,17 +337,17 @@ fn groups_and_devices() -> Vec<Case> {
             .file("private", "")
             .failure("is no block device"),
         device("device_gone", "/dev/no-such-device")
-            .says("put back")
+            .says("of which nothing else is left, is removed")
             .changes(JOURNAL),
         after(
             "zram_gone",
             &format!(r#"{{"tier":[{{"zram":[4000,4096,true]}},{{"uuid":"{UUID}","node":null}}]}}"#),
         )
-        .says("put back")
+        .says("of which nothing else is left, is removed")
         .changes(JOURNAL),
         after("page_cluster_of_words", r#"{"page_cluster":"0; reboot"}"#)
             .live()
-            .says("put back: vm.page-cluster")
+            .says("vm.page-cluster stays ")
             .changes(JOURNAL),
     ]
 }

@@ -7,6 +7,7 @@ pub fn cases() -> Vec<Case> {
         case("words_behind", "doctor everything").usage("everything"),
         case("unknown_option", "doctor --repair").usage("--repair"),
         case("clean_twice", "doctor --clean --clean").usage("--clean"),
+        case("quiet", "doctor -q").nobody().code(1).prints("kernel"),
         case("full_disk", "doctor --json")
             .nobody()
             .output(Output::Full)
