@@ -199,7 +199,7 @@ fn pages_with_room_are_read_back_whether_their_program_lives_or_is_killed_meanwh
         run.ask_to_end();
         if killed {
             wait_for("the swapoff to begin", || {
-                swapoffs() > 0 || areas(&machine).is_empty()
+                !swapoff_processes().is_empty() || areas(&machine).is_empty()
             });
             neighbour.kill();
         }
@@ -212,15 +212,6 @@ fn pages_with_room_are_read_back_whether_their_program_lives_or_is_killed_meanwh
         }
         machine.wait_until_as_found();
     }
-}
-
-/// Number of processes of terrace in swapoff.
-fn swapoffs() -> usize {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let names = processes.filter_map(|it| fs::read_to_string(it.path().join("comm")).ok());
-    names
-        .filter(|name| name.trim() == "terrace-swapoff")
-        .count()
 }
 
 /// The one that ends first leaves the neighbour's pages to the other, without a word.
@@ -263,8 +254,8 @@ fn a_swapoff_waits_for_the_one_before_however_long_it_takes() {
     assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
     run.ask_to_end();
     let pauses = Pauses::start();
-    // Longer than it takes until it tells what it waits for.
-    for _ in 0..15 {
+    // Much longer than it takes until it tells what it waits for.
+    for _ in 0..100 {
         thread::sleep(Duration::from_millis(100));
         assert!(!run.is_over() && areas(&machine).len() == 1, "it waits");
     }
@@ -280,6 +271,160 @@ fn a_swapoff_waits_for_the_one_before_however_long_it_takes() {
     assert!(doctor.wait().unwrap().success());
     pauses.end("a run waits for a swapoff");
     assert!(output.status.success(), "{}", text(&output));
+    machine.wait_until_as_found();
+}
+
+/// The processes in swapoff, by their names: those of terrace.
+fn swapoff_processes() -> Vec<i32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let is_one = |path: &Path| {
+        let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
+        name.trim() == "terrace-swapoff"
+    };
+    let processes = processes.filter(|it| is_one(&it.path()));
+    let numbers = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    numbers.collect()
+}
+
+/// Stops the process in swapoff, which goes on when it is continued; `None` if the area went before
+/// that.
+fn stop_swapoff(machine: &Machine) -> Option<i32> {
+    let mut found = None;
+    wait_for("the swapoff to begin", || {
+        found = swapoff_processes().first().copied();
+        if let Some(pid) = found {
+            // SAFETY: takes two integers; the process is of the run of this test.
+            unsafe { libc::kill(pid, libc::SIGSTOP) };
+        }
+        found.is_some() || areas(machine).is_empty()
+    });
+    let pid = found?;
+    let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    wait_for("it to be stopped, or to end", || {
+        stat().is_empty() || stat().contains(") T ") || stat().contains(") Z ")
+    });
+    stat().contains(") T ").then_some(pid)
+}
+
+/// A swapoff takes as long as it takes: it is stopped here, as by a slow disk.
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn a_run_waits_for_its_own_swapoff_however_long_it_takes() {
+    let machine = machine();
+    for attempt in 0..10 {
+        let mut run = Run::start(&machine, &format!("run-{attempt}"));
+        let neighbour = Neighbour::start(&machine);
+        wait_for_pages(&machine);
+        neighbour.limit(1 << 30);
+        run.ask_to_end();
+        let stopped = stop_swapoff(&machine);
+        if let Some(pid) = stopped {
+            for _ in 0..100 {
+                thread::sleep(Duration::from_millis(100));
+                assert!(!run.is_over(), "it waits");
+            }
+            assert_eq!(areas(&machine).len(), 1, "the area is on");
+            // SAFETY: takes two integers; the process is of the run of this test, which waits for
+            // it.
+            unsafe { libc::kill(pid, libc::SIGCONT) };
+        }
+        assert_eq!(text(&run.end()), "", "nothing stays");
+        neighbour.end();
+        machine.wait_until_as_found();
+        if stopped.is_some() {
+            return;
+        }
+    }
+    panic!("no swapoff lasted long enough to be stopped");
+}
+
+/// The most processes of terrace that were in swapoff at once.
+struct Swapoffs {
+    over: Arc<AtomicBool>,
+    thread: thread::JoinHandle<usize>,
+}
+
+impl Swapoffs {
+    fn watch() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&over);
+        let thread = thread::spawn(move || {
+            let mut most = 0;
+            while !told.load(Ordering::Relaxed) {
+                most = most.max(swapoff_processes().len());
+                thread::sleep(Duration::from_millis(1));
+            }
+            most
+        });
+        Self { over, thread }
+    }
+
+    fn most(self) -> usize {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Each with a state directory of its own, so that only the machine tells one of the other. The
+/// first swapoff is stopped, so that the other has all the time to begin.
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn of_two_runs_that_end_at_once_one_switches_off_after_the_other() {
+    let machine = machine();
+    let other = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    for attempt in 0..10 {
+        let mut first = Run::start(&machine, &format!("first-{attempt}"));
+        let second = Run::beside(&machine, &format!("second-{attempt}"), other.path());
+        let neighbour = Neighbour::start(&machine);
+        wait_for_pages(&machine);
+        neighbour.limit(1 << 30);
+        let swapoffs = Swapoffs::watch();
+        first.ask_to_end();
+        let stopped = stop_swapoff(&machine);
+        second.ask_to_end();
+        if let Some(pid) = stopped {
+            thread::sleep(Duration::from_secs(3));
+            assert!(!first.is_over());
+            // SAFETY: takes two integers; the process is of the run of this test, which waits for
+            // it.
+            unsafe { libc::kill(pid, libc::SIGCONT) };
+        }
+        assert_eq!(text(&first.end()), "");
+        assert_eq!(text(&second.end()), "");
+        let most = swapoffs.most();
+        assert!(most <= 1, "{most} at once");
+        neighbour.end();
+        machine.wait_until_as_found();
+        if stopped.is_some() {
+            return;
+        }
+    }
+    panic!("no swapoff lasted long enough to be stopped");
+}
+
+/// The area of another run will go, too: what were pushed there would have to be moved again.
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn the_area_of_another_run_is_no_room() {
+    let machine = machine();
+    let other = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let first = Run::start(&machine, "first");
+    // The neighbour's pages go to the area of the first, which has the higher priority.
+    let second = Run::beside(&machine, "second", other.path());
+    let neighbour = Neighbour::start(&machine);
+    wait_for_pages(&machine);
+    let before = areas(&machine);
+    let said = text(&first.end());
+    assert!(said.contains("stays on"), "{said}");
+    let now = areas(&machine);
+    assert_eq!(now.len(), 1, "{said}");
+    assert!(
+        now[0] > before[0] / 2,
+        "its pages were moved: {before:?}, {now:?}"
+    );
+    assert_eq!(neighbour.kills(), 0);
+    neighbour.end();
+    assert_eq!(text(&second.end()), "");
     machine.wait_until_as_found();
 }
 

@@ -1,7 +1,7 @@
 //! A run that lasts until the test has it end, and what can be seen of runs from outside.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 
 use super::{Machine, wait_for};
@@ -20,6 +20,21 @@ impl Run {
     /// Starts one with these options, whose program begins with these commands of the shell once it
     /// is told to end.
     pub fn with(machine: &Machine, name: &str, options: &[&str], commands: &str) -> Self {
+        Self::in_state(machine, machine.state.path(), name, options, commands)
+    }
+
+    /// Starts one with a state directory of its own.
+    pub fn beside(machine: &Machine, name: &str, state: &Path) -> Self {
+        Self::in_state(machine, state, name, &[], "")
+    }
+
+    fn in_state(
+        machine: &Machine,
+        state: &Path,
+        name: &str,
+        options: &[&str],
+        commands: &str,
+    ) -> Self {
         let file = |what: &str| machine.state.path().join(format!("{name}-{what}"));
         let (ready, stop) = (file("ready"), file("stop"));
         let script = format!(
@@ -32,6 +47,7 @@ impl Run {
             .args(["--prefetch", "off"])
             .args(options)
             .args(["--", "sh", "-c", &script])
+            .env("TERRACE_STATE_DIR", state)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
