@@ -90,6 +90,7 @@ fn summary(recorded: &Recorded, output: &Path) -> Result<String> {
     let limit = match recorded.cut {
         Some(Cut::Rows) => "; ended at the limit",
         Some(Cut::Memory { .. }) => "; ended at the limit of memory",
+        Some(Cut::Sanitizer) => "; ended as a program with a sanitizer began",
         Some(Cut::Signal(_)) => "; ended by a second signal",
         None => "",
     };

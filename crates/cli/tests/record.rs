@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use terrace_trace::{Access, Block, Columns};
@@ -538,6 +539,56 @@ fn a_program_with_a_sanitizer_is_refused() {
     let program = compiled(&bench, "undefined", source, &["-fsanitize=undefined"]);
     let output = bench.record(&["-q"], &[program.to_str().unwrap()]);
     assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// The recorder meets them when they begin; the limit of memory is beyond what they take by then.
+#[test]
+fn a_program_with_a_sanitizer_that_is_started_by_another_ends_the_recording() {
+    let bench = Bench::new();
+    let source = "int main(void) { return 0; }";
+    let dynamic = compiled(&bench, "dynamic", source, &["-fsanitize=address"]);
+    let stripped = ["-fsanitize=address", "-static-libasan", "-s"];
+    let stripped = compiled(&bench, "stripped", source, &stripped);
+    for program in [dynamic, stripped] {
+        let script = format!("{}; exit 0", program.display());
+        let output = bench.record(&["--memory-limit", "1500M"], &["sh", "-c", &script]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let why = format!(
+            "it started {}, which is built with AddressSanitizer",
+            program.display()
+        );
+        assert!(said.contains(&why), "{said}");
+        assert!(!rows(&bench.trace()).is_empty());
+    }
+}
+
+/// The trace has its name only when it is whole.
+#[test]
+fn a_recorder_that_is_killed_leaves_nothing_and_what_was_there() {
+    let bench = Bench::new();
+    let started = bench.path("started");
+    let script = format!("echo > {}; while :; do :; done", started.display());
+    for old in [None, Some("old")] {
+        let _ = std::fs::remove_file(&started);
+        old.map_or(Ok(()), |old| std::fs::write(bench.trace(), old))
+            .unwrap();
+        let mut recorder = bench
+            .command(&["-q"], &["sh", "-c", &script])
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        while !started.exists() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(120),
+                "it does not start"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        recorder.kill().unwrap();
+        recorder.wait().unwrap();
+        assert_eq!(std::fs::read_to_string(bench.trace()).ok().as_deref(), old);
+    }
 }
 
 #[test]

@@ -153,15 +153,28 @@ impl Emulator {
     pub fn of_this_process() -> Option<(Self, PathBuf)> {
         let line = std::fs::read("/proc/self/cmdline").ok()?;
         let words: Vec<&OsStr> = line.split(|&b| b == 0).map(OsStr::from_bytes).collect();
-        let [_, option, plugin, _, _, program, ..] = words[..] else {
-            return None;
-        };
+        let (plugin, program) = Self::parse(&words)?;
         let emulator = Self {
             file: std::fs::read_link("/proc/self/exe").ok()?,
             plugin: plugin.to_owned(),
         };
-        let program = std::fs::canonicalize(program).ok()?;
-        (option == "-plugin").then_some((emulator, program))
+        Some((emulator, std::fs::canonicalize(program).ok()?))
+    }
+
+    /// Returns the file of the program that a command line of [`Emulator::arguments`] names; none
+    /// of another one.
+    pub fn program_of<'a>(words: &[&'a OsStr]) -> Option<&'a OsStr> {
+        Self::parse(words).map(|(_, program)| program)
+    }
+
+    /// Returns plug-in and program of a command line.
+    fn parse<'a>(words: &[&'a OsStr]) -> Option<(&'a OsStr, &'a OsStr)> {
+        match *words {
+            [_, option, plugin, _, _, program, ..] if option == "-plugin" => {
+                Some((plugin, program))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -28,6 +28,8 @@ Examples:
   terrace record -o llc.parquet --filter l1l2 --limit 100000000 -- ./program
 
 Ctrl-C goes to the program, as it does without terrace. A second one kills it; the trace up to there is kept.
+After a kill -9 of terrace nothing is left of the trace: it has its name only when it is whole, and
+a file of that name that was there before stays as it was.
 Exit code: the program's own, 0 where --limit ended it; 2 for wrong usage; 1 where terrace failed, or
 --memory-limit ended it.
 Needs qemu-user (Debian: apt-get install qemu-user).")]

@@ -32,6 +32,7 @@ mod memory;
 mod pending;
 mod recorded;
 mod request;
+mod sanitized;
 mod sanitizer;
 mod session;
 mod symbols;

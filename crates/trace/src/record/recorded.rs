@@ -31,6 +31,8 @@ pub enum Cut {
         /// What it might take.
         limit: Bytes,
     },
+    /// A program with a sanitizer, which the program started.
+    Sanitizer,
     /// A second signal that asked for the end, as by Ctrl-C.
     Signal(i32),
 }
@@ -50,6 +52,9 @@ pub struct Recorded {
     pub wall: Duration,
     /// What ended the recording before the program did, if anything.
     pub cut: Option<Cut>,
+    /// The program with a sanitizer that ended the recording, if one did, and the name of the
+    /// sanitizer.
+    pub sanitized: Option<(String, &'static str)>,
     /// The instruction that the emulator lacks and the program needs, if it was ended by that.
     pub lacked: Option<String>,
     /// Rows that were lost: more threads wrote at a time than there is room for.
@@ -66,17 +71,18 @@ pub struct Recorded {
 
 impl Recorded {
     /// Returns how a command ends that has recorded the program: as the program did; with success where the limit of rows
-    /// ended it, with failure where that of memory did, and by the signal that did.
+    /// ended it, with failure where that of memory or a sanitizer did, and by the signal that did.
     pub fn exit(&self) -> Exit {
         match self.cut {
             Some(Cut::Rows) => Exit::Code(0),
-            Some(Cut::Memory { .. }) => Exit::Code(1),
+            Some(Cut::Memory { .. } | Cut::Sanitizer) => Exit::Code(1),
             Some(Cut::Signal(signal)) => Exit::Signal(signal),
             None => self.status.into(),
         }
     }
 
-    /// Checks that neither the emulator's memory nor its instructions ended the program.
+    /// Checks that neither the emulator's memory, nor a sanitizer, nor a lack of instructions ended
+    /// the program.
     ///
     /// # Errors
     /// A failure that says which of them did, and what to do.
@@ -85,6 +91,13 @@ impl Recorded {
             return Err(Error::failure(format!(
                 "the program was ended because it took {taken} in the emulator, more than the {limit} that it might; \
                  record a smaller part of its work, or set --memory-limit of terrace record higher"
+            )));
+        }
+        if let Some((program, sanitizer)) = &self.sanitized {
+            return Err(Error::failure(format!(
+                "the program was ended because it started {program}, which is built with \
+                 {sanitizer}, whose shadow memory spans more addresses than the emulator can keep \
+                 account of; have it start a build without it (without -fsanitize)"
             )));
         }
         match &self.lacked {

@@ -21,6 +21,7 @@ use super::memory;
 use super::pending::Pending;
 use super::recorded::{Cut, Progress, Recorded};
 use super::request::Request;
+use super::sanitized;
 use super::tools::{ALLOCATIONS, Tools};
 use super::watcher::Watcher;
 use crate::access::Block;
@@ -83,6 +84,9 @@ pub struct Session {
     started: Instant,
     limit: u64,
     memory: memory::Watch,
+    programs: sanitized::Watch,
+    /// The program with a sanitizer that was met, and the sanitizer.
+    sanitized: Option<(String, &'static str)>,
     /// What ended the recording before the program did, so far.
     cut: Option<Cut>,
     accesses: u64,
@@ -177,6 +181,8 @@ impl Session {
             started,
             limit: request.limit.unwrap_or(u64::MAX),
             memory: memory::Watch::of(request.memory_limit),
+            programs: sanitized::Watch::new(),
+            sanitized: None,
             cut: None,
             accesses: 0,
             block: Block::default(),
@@ -292,13 +298,14 @@ impl Session {
             cut: self
                 .cut
                 .or((self.accesses >= self.limit).then_some(Cut::Rows)),
+            sanitized: self.sanitized.take(),
             lacked: self.lacked(status),
             lost: self.pool.dropped(),
             unreported: self.pool.unreported(),
             departures,
             departed: departed.collect(),
             left: match self.cut {
-                Some(Cut::Memory { .. } | Cut::Signal(_)) => 0,
+                Some(Cut::Memory { .. } | Cut::Sanitizer | Cut::Signal(_)) => 0,
                 Some(Cut::Rows) | None => self.pool.living().len(),
             },
         })
@@ -349,6 +356,7 @@ impl Session {
                 return self.end_the_program();
             }
             self.cut = self.is_beyond().or_else(|| self.is_killed());
+            self.cut = self.cut.or_else(|| self.is_sanitized());
             if self.cut.is_some() {
                 return self.kill_the_program();
             }
@@ -402,6 +410,15 @@ impl Session {
     fn ended(&mut self) -> Result<Option<ExitStatus>> {
         let ended = self.child.try_wait();
         ended.or_fail(|| "cannot wait for the program".into())
+    }
+
+    /// Returns that one of the programs has a sanitizer.
+    fn is_sanitized(&mut self) -> Option<Cut> {
+        let (pool, program) = (&self.pool, self.child.id());
+        let processes = || [pool.living(), vec![program]].concat();
+        let (program, sanitizer) = self.programs.look(processes)?;
+        self.sanitized = Some((program.display().to_string(), sanitizer));
+        Some(Cut::Sanitizer)
     }
 
     /// Returns that the emulator takes more memory than it may.
