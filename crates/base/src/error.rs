@@ -25,11 +25,17 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Makes an error about a request that cannot be carried out as given.
+    /// Makes an error about a request that cannot be carried out as given. What a want of
+    /// descriptors keeps from being opened is no fault of the request, but a failure.
     pub fn usage(message: impl Into<String>) -> Self {
+        let message = message.into();
+        let wants_descriptors = message.contains(&format!("{NUMBER}{})", libc::EMFILE));
         Self {
-            kind: Kind::Usage,
-            message: plain(message.into()),
+            kind: match wants_descriptors {
+                true => Kind::Failure,
+                false => Kind::Usage,
+            },
+            message: plain(message),
         }
     }
 
@@ -107,6 +113,10 @@ mod tests {
         let limited = std::io::Error::from_raw_os_error(libc::EMFILE);
         let named = Error::failure(format!("cannot open a: {limited}")).to_string();
         assert!(named.contains("(the limit of open files is "), "{named}");
+        let kind = |reason| Error::usage(format!("cannot open a: {reason}")).kind;
+        assert_eq!(kind(limited), Kind::Failure);
+        let missing = std::io::Error::from_raw_os_error(libc::ENOENT);
+        assert_eq!(kind(missing), Kind::Usage);
         assert_eq!(Error::usage("a (os error ").to_string(), "a (os error ");
     }
 }

@@ -6,7 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
@@ -58,8 +58,7 @@ impl Output {
             if kind.is_dir() || kind.is_block_device() {
                 return Err(not_a_file(path));
             }
-            let open = OpenOptions::new().write(true).open(&target);
-            let open = open.map_err(|e| refused(path, &e))?;
+            let open = open_there(&target).map_err(|e| refused(path, &e))?;
             if !kind.is_file() {
                 return Ok(Self::new(path, open, Place::There(false)));
             }
@@ -224,6 +223,42 @@ fn begin(directory: &Path) -> io::Result<(File, Option<TempPath>)> {
     }
 }
 
+/// Opens a file that others may read while it is written: it has its name from the beginning, and
+/// an existing one is emptied.
+///
+/// # Errors
+/// Returns a usage error as [`Output::create`] does.
+pub fn open_now(path: &Path) -> Result<File> {
+    if let Some(file) = descriptor(path) {
+        return file.map_err(|e| refused(path, &e));
+    }
+    if path.as_os_str().is_empty() || ends_in_slash(path) {
+        return Err(not_a_file(path));
+    }
+    let opened = match fs::metadata(path) {
+        Ok(found) if found.is_dir() || found.file_type().is_block_device() => {
+            return Err(not_a_file(path));
+        }
+        Ok(found) if !found.is_file() => open_there(path),
+        Ok(_) => File::create(path),
+        Err(_) => File::create(path).inspect(|file| user::give_to_caller(file)),
+    };
+    opened.map_err(|e| refused(path, &e))
+}
+
+/// Opens an existing file to write to it, a pipe only if somebody reads it: without, that would
+/// wait for a reader.
+fn open_there(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    // What is written may have to wait for the reader all the same.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - rustix::fs::OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
 /// Gives a file owner and permissions of the file that it replaces, as far as we may. Nobody but its owner may change it.
 fn inherit(file: &File, found: &fs::Metadata) {
     let _ = std::os::unix::fs::fchown(file, Some(found.uid()), Some(found.gid()));
@@ -278,6 +313,9 @@ fn refused(path: &Path, error: &io::Error) -> Error {
             format!(
                 "cannot write `{name}`: there is no directory for it; make it, or name another file"
             )
+        }
+        _ if error.raw_os_error() == Some(libc::ENXIO) => {
+            format!("nobody reads the pipe `{name}`; start its reader first, or name a file")
         }
         _ => format!("cannot write `{name}`: {error}; name another file"),
     })
@@ -399,6 +437,52 @@ mod tests {
             assert!(ended.status.success(), "{ended:?}");
             assert_eq!(file.metadata().unwrap().mode() & 0o777, mode, "{umask}");
             fs::remove_file(&file).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_written_only_if_somebody_reads_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let errors = [
+            Output::create(&pipe).unwrap_err(),
+            open_now(&pipe).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(error.to_string().contains("nobody reads"), "{error}");
+            assert_eq!(error.kind, crate::error::Kind::Usage);
+        }
+        // More than a pipe holds: its writer waits for the reader.
+        let bytes = vec![7; 1 << 20];
+        let there = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&pipe)
+            .unwrap();
+        let mut output = Output::create(&pipe).unwrap();
+        let reader = pipe.clone();
+        let reader = std::thread::spawn(move || fs::read(reader).unwrap());
+        output.write_all(&bytes[..1000]).unwrap();
+        output.write_all(&bytes[1000..]).unwrap();
+        drop((output, there));
+        assert_eq!(reader.join().unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_file_that_is_read_meanwhile_has_its_name_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lines");
+        for _ in 0..2 {
+            let mut file = open_now(&path).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"");
+            file.write_all(b"line").unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"line");
+        }
+        for wrong in [directory.path(), Path::new(""), Path::new("/no/such/file")] {
+            let error = open_now(wrong).unwrap_err();
+            assert_eq!(error.kind, crate::error::Kind::Usage, "{error}");
         }
     }
 

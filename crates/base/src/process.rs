@@ -22,6 +22,9 @@ pub fn hold(pid: u32) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid.ok_or(Errno::SRCH)?, PidfdFlags::empty())?)
 }
 
+/// The flag of a task that the kernel takes apart (`PF_EXITING`, linux/sched.h).
+const EXITING: u64 = 4;
+
 /// Figures of a process (Linux, proc_pid_stat(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
@@ -29,6 +32,8 @@ pub struct Figures {
     pub state: char,
     /// Whether it has ended and only waits for its parent to ask for it.
     pub has_ended: bool,
+    /// Whether it is about to end: the kernel takes it apart.
+    pub is_ending: bool,
     /// Its parent.
     pub parent: u32,
     /// Minor faults of all its threads: those that waited for no read.
@@ -70,6 +75,7 @@ impl Figures {
         Some(Self {
             state: fields.first()?.chars().next()?,
             has_ended: matches!(fields.first(), Some(&("Z" | "X"))),
+            is_ending: number(9)? & EXITING != 0,
             parent: u32::try_from(number(4)?).ok()?,
             minor_faults: number(10)?,
             major_faults: number(12)?,
@@ -131,6 +137,7 @@ mod tests {
         let expected = Figures {
             state: 'S',
             has_ended: false,
+            is_ending: false,
             parent: 4,
             minor_faults: 100,
             major_faults: 12,
@@ -138,6 +145,8 @@ mod tests {
             resident: 55,
         };
         assert_eq!(Figures::parse(stat), Some(expected));
+        let ending = Figures::parse(&stat.replace("-1 0 100", "-1 1028 100")).unwrap();
+        assert!(ending.is_ending);
         assert_eq!(Figures::parse("7 (a) S 4"), None);
         let own = Figures::of(std::process::id()).unwrap().unwrap();
         assert_eq!(own.parent, std::os::unix::process::parent_id());

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
 
+use terrace_base::output::open_now;
 use terrace_base::{Context, Result};
 use terrace_live::compare::Step;
 use terrace_live::run::Event;
@@ -30,14 +31,12 @@ impl Lines {
     /// Opens the file of the lines, if there is one.
     ///
     /// # Errors
-    /// A failure if it cannot be written.
+    /// A usage error if it cannot be written.
     pub fn open(options: &Meanwhile) -> Result<Self> {
         let sink = match options.interval_to.as_deref() {
             None => Sink::Error,
             Some(path) if is_standard(path) => Sink::Standard,
-            Some(path) => File::create(path)
-                .map(|file| Sink::File(file, path.to_owned()))
-                .or_fail(|| format!("cannot write {}", path.display()))?,
+            Some(path) => Sink::File(open_now(path)?, path.to_owned()),
         };
         Ok(Self { sink, lost: None })
     }

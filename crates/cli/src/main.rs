@@ -26,6 +26,7 @@ mod run;
 mod sched;
 mod screen;
 mod sim;
+mod stack;
 mod sweep;
 mod tcam;
 mod trace;
@@ -50,6 +51,10 @@ static REMEMBER: extern "C" fn() = terrace_base::inherited::remember;
 const GUARD: &str = "guard";
 
 fn main() -> ExitCode {
+    stack::with_enough(work)
+}
+
+fn work() -> ExitCode {
     terrace_live::guardian::serve_by(GUARD);
     terrace_base::output::survive_size_limit();
     let arguments: Vec<OsString> = std::env::args_os().collect();

@@ -69,7 +69,11 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
     screen.clear();
     let results = results?;
 
-    for remark in terrace_report::run::remarks(&results) {
+    let interruption = terrace_report::run::interruption(&results).filter(|_| !arguments.quiet);
+    for remark in interruption
+        .into_iter()
+        .chain(terrace_report::run::remarks(&results))
+    {
         say(&format!("terrace: {remark}\n"));
     }
     let text = match arguments.compare {

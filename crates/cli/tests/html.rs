@@ -133,6 +133,7 @@ fn steered(suite: &Path) -> String {
         p50_us: 62.0 + f64::from(index),
         p99_us: 105.0 + f64::from(index * index),
         worst_us: 9000.0,
+        whole: Some(index != 7),
     };
     for way in &mut run.runs {
         way.waits = Some(Waits {
@@ -142,7 +143,9 @@ fn steered(suite: &Path) -> String {
             p50_us: 62.0,
             p99_us: 105.0,
             worst_us: 9000.0,
-            lost: Some(0),
+            lost: Some(5),
+            whole: Some(false),
+            missing_share: Some(0.03),
             timeline: (0..16).map(moment).collect(),
         });
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
+use terrace_base::process::Figures;
 use terrace_base::{Bytes, Error, Result};
 use terrace_policy::{PAGE_BYTES, prefetch};
 
@@ -134,7 +135,7 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
     };
     let (end, seen) = attached.watch(request, observer);
     let (wall, counted) = (attached.began.elapsed(), attached.counted);
-    let major_faults = seen.counts.major_faults();
+    let (faults, major_faults) = (seen.counts.faults(), seen.counts.major_faults());
     let foreseen = attached.steered.finish(seen.mappings, major_faults);
     // Another program may have written it after the last look.
     if let Some(notice) = hand.as_ref().and_then(Hand::notice) {
@@ -147,7 +148,7 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
         wall,
         major_faults,
         foreseen,
-        waits: waits.map(Waits::finish),
+        waits: waits.map(|waits| waits.finish(faults)),
         swap: SwapCounters::read().since(counted),
         end,
         left_behind: session
@@ -320,23 +321,40 @@ impl Attached<'_> {
     }
 }
 
-/// The kernel's counts of the major faults of processes, by number and start time: at first, and at last.
+/// The kernel's counts of the faults of processes, by number and start time: at first, and at last.
 #[derive(Debug, Default)]
-struct Counts(FxHashMap<(u32, u64), (u64, u64)>);
+struct Counts(FxHashMap<(u32, u64), [FaultCounts; 2]>);
+
+/// The kernel's counts of the faults of a process.
+#[derive(Clone, Copy, Debug, Default)]
+struct FaultCounts {
+    all: u64,
+    major: u64,
+}
+
+impl FaultCounts {
+    fn of(figures: &Figures) -> Self {
+        Self {
+            all: figures.minor_faults + figures.major_faults,
+            major: figures.major_faults,
+        }
+    }
+}
 
 impl Counts {
     /// Notes the counts of those that are there when it begins.
     fn begin(&mut self, members: &[Member]) {
         for Member { pid, figures } in members {
-            let faults = figures.major_faults;
-            self.0.insert((*pid, figures.started), (faults, faults));
+            let faults = FaultCounts::of(figures);
+            self.0.insert((*pid, figures.started), [faults; 2]);
         }
     }
 
     /// Notes the present counts; a process that was not there before has begun at zero.
     fn add(&mut self, members: &[Member]) {
         for Member { pid, figures } in members {
-            self.0.entry((*pid, figures.started)).or_default().1 = figures.major_faults;
+            let counts = self.0.entry((*pid, figures.started)).or_default();
+            counts[1] = FaultCounts::of(figures);
         }
     }
 
@@ -344,19 +362,25 @@ impl Counts {
         self.0.len() as u64
     }
 
+    /// Returns the faults of all kinds.
+    fn faults(&self) -> u64 {
+        self.since(|counts| counts.all)
+    }
+
     fn major_faults(&self) -> u64 {
-        let since = self
-            .0
-            .values()
-            .map(|(first, last)| last.saturating_sub(*first));
-        since.sum()
+        self.since(|counts| counts.major)
+    }
+
+    fn since(&self, of: fn(&FaultCounts) -> u64) -> u64 {
+        let all = self.0.values();
+        all.map(|[first, last]| of(last).saturating_sub(of(first)))
+            .sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terrace_base::process::Figures;
 
     #[test]
     fn faults_are_counted_from_the_beginning_on() {
@@ -365,8 +389,9 @@ mod tests {
             figures: Figures {
                 state: 'S',
                 has_ended: false,
+                is_ending: false,
                 parent: 1,
-                minor_faults: 0,
+                minor_faults: 1000 + major_faults,
                 major_faults,
                 started,
                 resident: 0,
@@ -379,5 +404,7 @@ mod tests {
         // 5 has ended, and its number is used again.
         counts.add(&[member(5, 3, 2), member(4, 1, 160)]);
         assert_eq!((counts.major_faults(), counts.processes()), (60 + 7 + 2, 4));
+        // Of those that are new, all of their minor ones.
+        assert_eq!(counts.faults(), 2 * (60 + 7 + 2) + 2000);
     }
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 use tempfile::TempDir;
 use terrace_policy::{eviction, prefetch};
 
-use crate::compare::{Request, Results, Step, perform};
+use crate::compare::{Request, Results, Step, perform, require};
 use crate::privilege;
 use crate::program::{self, Invocation};
 use crate::run::{self, Dram, Measures};
 use crate::suite::{Program, Suite};
-use crate::tier;
+use crate::tier::{self, Spec};
 use terrace_base::{Context, Result, Signals, Target, User};
 
 /// A request: programs of a suite, and how to run them.
@@ -69,6 +69,8 @@ impl Bench {
     /// A failure if machine or privileges do not suffice for any row; a failure of one row is part of
     /// that row.
     pub fn run(&self, observe: Observer) -> Result<Option<i32>> {
+        self.tier.spec.as_ref().map_or(Ok(()), Spec::require_swap)?;
+        self.dram.iter().try_for_each(|dram| require(*dram))?;
         privilege::require()?;
         self.suite.require_packages(&self.programs)?;
         let logs = tempfile::tempdir();

@@ -80,6 +80,7 @@ pub fn calibrate(
     tier: &Choice,
     observer: &mut dyn FnMut(Event),
 ) -> Result<Calibration> {
+    tier.spec.as_ref().map_or(Ok(()), Spec::require_swap)?;
     let mut session = Session::open()?;
     tier.spec.as_ref().map_or(Ok(()), Spec::check)?;
     let turn = session.await_turn(&mut |text| observer(Event::Notice(text)))?;

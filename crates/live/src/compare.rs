@@ -123,6 +123,8 @@ pub struct Results {
     pub runs: Vec<Runs>,
     /// Signal that ended the request before all runs were done.
     pub interrupted: Option<i32>,
+    /// Runs of each way that were asked for.
+    pub repeat: usize,
     /// Reason why a change could not be undone, if any.
     pub left_behind: Option<Error>,
 }
@@ -206,6 +208,8 @@ impl Request {
     fn check(&self) -> Result<()> {
         self.check_node()?;
         self.check_measure()?;
+        require(self.dram)?;
+        self.lesson.as_ref().map_or(Ok(()), LessonFile::check)?;
         if self.writes && self.tier.spec != Some(Spec::Zram) {
             return Err(Error::usage(
                 "--writes looks at places of the tier, and only those of zram tell what was written to them: a \
@@ -417,6 +421,7 @@ impl Performance<'_> {
             },
             runs: std::mem::take(&mut self.runs),
             interrupted: self.session.asked_to_end(),
+            repeat: request.repeat,
             left_behind: None,
         }
     }
@@ -518,22 +523,44 @@ impl Performance<'_> {
     }
 }
 
-/// Smallest budget that a share of a footprint may amount to.
-const SMALLEST_SHARE: Bytes = Bytes(1 << 20);
+/// Smallest budget: with less, a program is killed before it has begun.
+const SMALLEST: Bytes = Bytes(1 << 20);
+
+/// # Errors
+/// A usage error if a budget is too small for any program.
+fn enough(budget: Bytes) -> Result<()> {
+    match budget < SMALLEST {
+        true => Err(Error::usage(format!(
+            "{budget} of DRAM are too few for any program to run in; give --dram {SMALLEST} or more"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Checks that a budget that is given in bytes is large enough.
+///
+/// # Errors
+/// A usage error if it is not.
+pub fn require(dram: Dram) -> Result<()> {
+    match dram {
+        Dram::Bytes(bytes) => enough(bytes),
+        Dram::Share(_) => Ok(()),
+    }
+}
 
 /// Returns the budget in bytes.
 ///
 /// # Errors
-/// A usage error if a share amounts to too little, or the footprint is unknown.
+/// A usage error if it is too little, or the footprint is unknown.
 pub fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
     let share = match dram {
-        Dram::Bytes(bytes) => return Ok(bytes),
+        Dram::Bytes(bytes) => return enough(bytes).map(|()| bytes),
         Dram::Share(share) => share,
     };
     let missing = "a share of the footprint needs the footprint; give --footprint SIZE";
     let footprint = footprint.ok_or_else(|| Error::usage(missing))?;
     let bytes = Bytes((footprint.0 as f64 * share) as u64);
-    match bytes < SMALLEST_SHARE {
+    match bytes < SMALLEST {
         true => Err(Error::usage(format!(
             "{bytes} of DRAM, that share of a footprint of {footprint}, are too few to run in; give \
              --dram as a size"
@@ -659,7 +686,10 @@ mod tests {
             !error.contains("--footprint"),
             "validate has no such option: {error}"
         );
-        assert_eq!(limit(Dram::Bytes(Bytes(7)), None), Ok(Bytes(7)));
+        assert_eq!(limit(Dram::Bytes(SMALLEST), None), Ok(SMALLEST));
+        let error = limit(Dram::Bytes(Bytes(4096)), None);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("--dram 1.00 MiB or more"), "{error}");
         assert!(limit(Dram::Share(0.5), None).is_err());
     }
 }

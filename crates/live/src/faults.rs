@@ -40,12 +40,32 @@ const ALL_RING_BYTES: usize = 1 << 20;
 
 /// The major faults of a cgroup and the groups below it, or of processes.
 pub struct FaultStream {
-    rings: Vec<Sampler>,
+    rings: Vec<Ring>,
     watched: Watched,
     lost: u64,
+    /// Losses that the last call of [`FaultStream::drain`] found.
+    losses: Vec<Loss>,
     /// Buffer of the faults to deliver, each with its time by [`clock::now`]; kept for reuse.
     fresh: Vec<(u64, Fault)>,
     sample: Arc<Mutex<FaultSample>>,
+}
+
+/// The ring of one CPU.
+struct Ring {
+    sampler: Sampler,
+    /// Time of its last event so far, in nanoseconds.
+    last: u64,
+}
+
+/// Events that found a ring full. The ring is of all programs on its CPU, so some may be of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    /// Time of the last event before them, by [`clock::now`].
+    pub from: Duration,
+    /// Time of the first event behind them.
+    pub to: Duration,
+    /// Their number.
+    pub events: u64,
 }
 
 /// A program whose faults are watched.
@@ -119,7 +139,7 @@ impl FaultStream {
     fn with(watched: Watched, event: Software, ring_bytes: usize) -> Result<Self> {
         let rings = Cpus::online()?
             .iter()
-            .map(|cpu| ring(cpu, event, ring_bytes))
+            .map(|cpu| Ring::open(cpu, event, ring_bytes))
             .collect::<io::Result<_>>()
             .map_err(|e| {
                 Error::failure(format!(
@@ -131,6 +151,7 @@ impl FaultStream {
             rings,
             watched,
             lost: 0,
+            losses: Vec::new(),
             fresh: Vec::new(),
             sample: Arc::new(Mutex::new(FaultSample::new(clock::now().as_nanos() as u64))),
         })
@@ -145,17 +166,32 @@ impl FaultStream {
     /// order of time, because a thread moves between CPUs. Returns their number.
     pub fn drain(&mut self, mut deliver: impl FnMut(Duration, Fault)) -> usize {
         self.fresh.clear();
-        for ring in &mut self.rings {
-            while let Some(record) = ring.next_record() {
+        self.losses.clear();
+        for Ring { sampler, last } in &mut self.rings {
+            // The kernel tells of losses right before the next event that finds room.
+            let mut lost = 0;
+            while let Some(record) = sampler.next_record() {
                 match record.parse_record() {
                     Ok(Record::Sample(sample)) => {
+                        let time = sample.time().unwrap_or(*last);
+                        let from = std::mem::replace(last, time);
+                        if lost > 0 {
+                            self.losses.push(Loss {
+                                from: Duration::from_nanos(from),
+                                to: Duration::from_nanos(time),
+                                events: std::mem::take(&mut lost),
+                            });
+                        }
                         if self.watched.may_have(&sample)
                             && let Some(fault) = fault_of(&sample)
                         {
-                            self.fresh.push((sample.time().unwrap_or(0), fault));
+                            self.fresh.push((time, fault));
                         }
                     }
-                    Ok(Record::Lost(lost)) => self.lost += lost.lost,
+                    Ok(Record::Lost(found)) => {
+                        self.lost += found.lost;
+                        lost += found.lost;
+                    }
                     _ => {}
                 }
             }
@@ -179,15 +215,25 @@ impl FaultStream {
     /// Switches the events on or off. Switched off, faults cost the program nothing more.
     pub fn watch(&mut self, on: bool) {
         lock(&self.sample).watch(on, clock::now().as_nanos() as u64);
-        for ring in &mut self.rings {
+        for Ring { sampler, .. } in &mut self.rings {
             // An event that cannot be switched stays as it is.
-            let _ = if on { ring.enable() } else { ring.disable() };
+            let _ = if on {
+                sampler.enable()
+            } else {
+                sampler.disable()
+            };
         }
     }
 
     /// Returns the number of faults that found a ring full.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// Returns when faults found a ring full, as far as the last call of [`FaultStream::drain`]
+    /// told it.
+    pub(crate) fn losses(&self) -> &[Loss] {
+        &self.losses
     }
 }
 
@@ -235,6 +281,13 @@ fn is_below(directory: &Path, inode: u64) -> bool {
         || below()
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .any(|entry| is_below(&entry.path(), inode))
+}
+
+impl Ring {
+    fn open(cpu: usize, event: Software, bytes: usize) -> io::Result<Self> {
+        let last = clock::now().as_nanos() as u64;
+        ring(cpu, event, bytes).map(|sampler| Self { sampler, last })
+    }
 }
 
 fn ring(cpu: usize, event: Software, bytes: usize) -> io::Result<Sampler> {

@@ -8,6 +8,9 @@ use crate::counters::SwapCounters;
 use crate::outcome::Status;
 use crate::waits;
 
+/// The shortest interval: a program is looked at each 50 ms.
+pub const SHORTEST: Duration = Duration::from_millis(100);
+
 /// What happened in an interval, and the state at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval {
@@ -22,7 +25,7 @@ pub struct Interval {
     /// Predictions in it, by what became of them; `None` if nothing is steered.
     pub story: Option<LifeStory>,
     /// Waits at faults in it; `None` if nothing measures them.
-    pub waits: Option<waits::Figures>,
+    pub waits: Option<waits::Recent>,
 }
 
 /// Divides the time of a run into intervals.
@@ -43,7 +46,7 @@ impl Intervals {
     pub fn look(
         &mut self,
         status: &Status,
-        waits: impl FnOnce() -> Option<waits::Figures>,
+        waits: impl FnOnce() -> Option<waits::Recent>,
     ) -> Option<Interval> {
         let every = self.every?;
         let since = self.last.map_or(Duration::ZERO, |last| last.elapsed);
@@ -57,12 +60,12 @@ impl Intervals {
     pub fn end(
         &mut self,
         status: &Status,
-        waits: impl FnOnce() -> Option<waits::Figures>,
+        waits: impl FnOnce() -> Option<waits::Recent>,
     ) -> Option<Interval> {
         self.every.map(|_| self.interval(status, waits()))
     }
 
-    fn interval(&mut self, status: &Status, waits: Option<waits::Figures>) -> Interval {
+    fn interval(&mut self, status: &Status, waits: Option<waits::Recent>) -> Interval {
         let last = self.last.replace(*status);
         let last = last.as_ref();
         let since = |of: fn(&Status) -> u64| of(status).saturating_sub(last.map_or(0, of));

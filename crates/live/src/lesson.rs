@@ -17,6 +17,9 @@ use terrace_policy::{PAGE_BYTES, Page};
 /// Processes, and walks of one process, that a file may number: more are no lesson of a run.
 const MOST: usize = 1 << 20;
 
+/// The names of the columns, in the first line.
+const HEADER: [&str; 3] = ["process", "walk", "page"];
+
 /// A row of the file.
 #[derive(Serialize, Deserialize)]
 struct Row {
@@ -40,29 +43,61 @@ impl LessonFile {
         &self.0
     }
 
+    /// Checks that the file is a lesson, or can become one.
+    ///
+    /// # Errors
+    /// See [`Self::read`]; a usage error as well if there is no directory for the file.
+    pub fn check(&self) -> Result<()> {
+        let directory = self.0.parent().filter(|it| !it.as_os_str().is_empty());
+        match directory {
+            Some(directory) if !directory.is_dir() => Err(Error::usage(format!(
+                "there is no directory for {}, which --learn names; make it, or name another file",
+                self.0.display()
+            ))),
+            _ => self.read().map(drop),
+        }
+    }
+
     /// Reads what an earlier run left; nothing if there is no file.
     ///
     /// # Errors
     /// A usage error that names the line if the file is no lesson.
     pub fn read(&self) -> Result<Lesson> {
         let name = self.0.display();
+        let foreign = |why: &dyn std::fmt::Display| {
+            Error::usage(format!(
+                "{name} was not written by a run with --learn: {why}; name another file, which \
+                 need not be there yet"
+            ))
+        };
+        let cannot_read = |e| Error::usage(format!("cannot read {name}: {e}"));
         let file = match File::open(&self.0) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Lesson::default()),
-            file => file.map_err(|e| Error::usage(format!("cannot read {name}: {e}")))?,
+            file => file.map_err(cannot_read)?,
         };
+        if !file.metadata().map_err(cannot_read)?.is_file() {
+            return Err(foreign(&"it is no regular file"));
+        }
+        let mut rows = csv::Reader::from_reader(file);
+        match rows.headers() {
+            Ok(found) if found.is_empty() => return Err(foreign(&"it is empty")),
+            Ok(found) if *found == HEADER[..] => {}
+            _ => return Err(foreign(&"its first line is not `process,walk,page`")),
+        }
         let mut lesson = Lesson::default();
-        for (row, line) in csv::Reader::from_reader(file).deserialize().zip(2..) {
-            let row: Row = row.map_err(|e| {
-                Error::usage(format!("{name} was not written by a run with --learn: {e}"))
-            })?;
+        for (row, line) in rows.deserialize().zip(2..) {
+            let row: Row = row.map_err(|e| foreign(&e))?;
             if row.process.max(row.walk) >= MOST || row.page > u64::MAX / PAGE_BYTES {
-                return Err(Error::usage(format!(
-                    "{name} was not written by a run with --learn: line {line} has a number that is too large"
+                return Err(foreign(&format!(
+                    "line {line} has a number that is too large"
                 )));
             }
             lesson.push(row.process, row.walk, Page(row.page));
         }
-        Ok(lesson)
+        match lesson.misses() {
+            0 => Err(foreign(&"it holds no misses")),
+            _ => Ok(lesson),
+        }
     }
 
     /// Leaves a lesson to the next run.
@@ -127,7 +162,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(walks in prop::collection::vec((0..3_usize, 0..4_usize, any::<u32>()), 0..50)) {
+        fn what_is_written_is_read(
+            walks in prop::collection::vec((0..3_usize, 0..4_usize, any::<u32>()), 1..50)
+        ) {
             let mut lesson = Lesson::default();
             for (process, walk, page) in walks {
                 lesson.push(process, walk, Page(page.into()));
@@ -155,7 +192,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let lesson = file(&directory);
         for (text, why) in [
-            ("a,b\n1,2\n", "line: 2"),
+            ("", "it is empty"),
+            ("\n", "it is empty"),
+            ("process,walk,page\n", "no misses"),
+            ("a,b\n1,2\n", "its first line"),
+            ("garbage", "its first line"),
             ("process,walk,page\n0,0,7\n0,0,x\n", "line: 3"),
             (
                 "process,walk,page\n99999999999,0,7\n",
@@ -168,8 +209,14 @@ mod tests {
             ("process,walk,page\n\u{fffd}\n", "line: 2"),
         ] {
             std::fs::write(lesson.path(), text).unwrap();
-            let error = lesson.read().unwrap_err().to_string();
+            let error = lesson.check().unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
+        let error = LessonFile::new(directory.path().to_owned());
+        let error = error.check().unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{error}");
+        let error = LessonFile::new(directory.path().join("none/lesson"));
+        let error = error.check().unwrap_err().to_string();
+        assert!(error.contains("no directory for"), "{error}");
     }
 }

@@ -36,6 +36,7 @@ pub mod interval;
 pub mod journal;
 mod knobs;
 mod latency;
+mod leavers;
 pub mod lesson;
 pub mod limit;
 mod lock;

@@ -108,6 +108,9 @@ pub struct Outcome {
     pub tier_others: Bytes,
     /// The areas of the tier that another program had switched off by the end.
     pub tier_switched_off: Vec<PathBuf>,
+    /// Processes of the program that left its group, so that they have no budget, and no figure
+    /// counts them.
+    pub left_group: u64,
     /// The most of the program's memory that could not be swapped, as it was locked (sampled).
     pub locked: Bytes,
     /// Peak of the DRAM charged to the group, page cache included; `None` if the kernel keeps no peak.

@@ -124,8 +124,7 @@ impl Session {
         self.footprint = footprint;
         let default = Spec::Directory(self.journal.state().to_owned());
         let spec = spec.unwrap_or(&default);
-        let mut say = |text: &str| observer(Event::Warning(text));
-        let tier = Tier::prepare(spec, demand, &mut self.journal, &mut say)?;
+        let tier = Tier::prepare(spec, demand, &mut self.journal, observer)?;
         self.tier = Some(tier);
         Ok(())
     }

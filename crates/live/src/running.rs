@@ -14,6 +14,7 @@ use crate::counters::SwapCounters;
 use crate::footprint::Footprint;
 use crate::hierarchy::Version;
 use crate::interval::Intervals;
+use crate::leavers::Leavers;
 use crate::mappings::Mappings;
 use crate::nodes::balancing::Balancing;
 use crate::outcome::{Event, Observer, Outcome, Phase, Status};
@@ -101,6 +102,8 @@ pub(crate) struct Seen {
     phase: Option<Counts>,
     intervals: Intervals,
     others: Bytes,
+    /// Processes that have left the group.
+    left_group: u64,
 }
 
 impl Running<'_> {
@@ -113,7 +116,7 @@ impl Running<'_> {
         observer: Observer,
     ) -> (Result<Ended>, Seen) {
         let done = AtomicBool::new(false);
-        let started = program.started();
+        let (started, pid) = (program.started(), program.pid());
         let observer = Mutex::new(observer);
         let mut tell = |event: Event| lock(&observer)(event);
         std::thread::scope(|scope| {
@@ -122,7 +125,10 @@ impl Running<'_> {
                     intervals: Intervals::of(self.every),
                     ..Seen::default()
                 };
+                let group = self.budget.directories()[0].clone();
+                let mut leavers = Leavers::of(group, pid);
                 while !done.load(Ordering::Relaxed) {
+                    leavers.look();
                     self.look(&mut seen, started.elapsed(), &mut |event| {
                         lock(&observer)(event)
                     });
@@ -130,6 +136,7 @@ impl Running<'_> {
                     let next = started.elapsed() / 16;
                     std::thread::park_timeout(next.clamp(SAMPLE_EVERY.0, SAMPLE_EVERY.1));
                 }
+                seen.left_group = leavers.count();
                 seen
             });
             let ended = program.wait();
@@ -206,7 +213,7 @@ impl Running<'_> {
             observer(Event::Notice(notice));
         }
         if seen.phase.is_none() && self.after.is_some_and(|after| elapsed >= after) {
-            seen.phase = Some(self.begin_phase(elapsed, usage));
+            seen.phase = Some(self.begin_phase(elapsed));
         }
         let status = self.status(elapsed, usage, shares.others);
         observer(Event::Running(&status));
@@ -226,12 +233,14 @@ impl Running<'_> {
         }
     }
 
-    fn recent_waits(&self) -> Option<waits::Figures> {
+    fn recent_waits(&self) -> Option<waits::Recent> {
         self.waits.as_ref().map(Waits::take_recent)
     }
 
     /// Reads the counts with which a phase begins.
-    fn begin_phase(&self, elapsed: Duration, usage: Usage) -> Counts {
+    fn begin_phase(&self, elapsed: Duration) -> Counts {
+        // Right before the waits, so that those are of the same faults.
+        let usage = self.budget.usage();
         if let Some(waits) = &self.waits {
             waits.begin_phase();
         }
@@ -283,6 +292,7 @@ impl Running<'_> {
             tier_zeros: tier.zeros,
             tier_others: seen.others,
             tier_switched_off: self.tier.map(Tier::switched_off).unwrap_or_default(),
+            left_group: seen.left_group,
             locked: self.accounts.as_ref().map_or(Bytes(0), Accounts::locked),
             peak_resident: self.budget.peak(),
             footprint: footprint.bytes,
@@ -294,7 +304,7 @@ impl Running<'_> {
                 .tier
                 .and_then(|tier| tier.compressed(from.zram, seen.compressed)),
             oom_kills: self.budget.oom_kills(),
-            waits: self.waits.map(Waits::finish),
+            waits: self.waits.map(|waits| waits.finish(faults)),
             ..Outcome::default()
         };
         if let Some(steered) = self.steered {

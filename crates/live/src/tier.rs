@@ -32,6 +32,7 @@ use terrace_policy::prefetch::Costs;
 use uuid::Uuid;
 
 use crate::journal::{Change, Journal};
+use crate::outcome::Event;
 use crate::pool::Pool;
 use crate::swapped::SwapCounter;
 use crate::written;
@@ -93,8 +94,9 @@ pub struct Compressed {
 }
 
 impl Tier {
-    /// Prepares a tier of the size that `demand` asks for; if that is unknown, the tier grows with the use of
-    /// the program, up to a bound. Notices go to `say`.
+    /// Prepares a tier of the size that `demand` asks for; if that is unknown, the tier grows with
+    /// the use of the program, up to a bound. `observer` is told of what is destroyed, and of a
+    /// bound that is tight.
     ///
     /// # Errors
     /// A usage error if the tier cannot be what was asked for; otherwise a failure.
@@ -102,8 +104,9 @@ impl Tier {
         spec: &Spec,
         demand: &Demand,
         journal: &mut Journal,
-        say: &mut dyn FnMut(&str),
+        observer: &mut dyn FnMut(Event),
     ) -> Result<Self> {
+        let say = &mut |text: &str| observer(Event::Warning(text));
         if !Path::new("/proc/swaps").exists() {
             return Err(Error::failure(
                 "this kernel has no swap (CONFIG_SWAP is off); boot one that has",
@@ -114,9 +117,7 @@ impl Tier {
                 "--tier existing is the machine's own swap, whose size is the administrator's; leave --tier-size out",
             )),
             Spec::Existing => existing(),
-            Spec::Node(_) => Err(Error::usage(
-                "a memory node is no swap area; --tier node:N is for terrace run alone",
-            )),
+            Spec::Node(_) => spec.require_swap().map(|()| Self::default()),
             Spec::Directory(directory) => {
                 let (areas, bound) = files(directory, demand, journal)?;
                 Ok(Self::begin(areas, journal, Area::make)?.bounded(bound))
@@ -141,7 +142,7 @@ impl Tier {
             Spec::TwoLevels(disk) => Self::two_levels(disk, demand, journal, say),
         }?;
         if let Some(notice) = tier.bound.and_then(|bound| bound.notice(demand.wanted)) {
-            say(&notice);
+            observer(Event::Notice(&notice));
         }
         Ok(tier)
     }

@@ -193,12 +193,11 @@ pub fn text(document: &AttachDocument) -> Text {
         let lifetime = document.lifetime_years.map_or("no writes".into(), in_words);
         ("device lifetime at this rate", lifetime)
     });
-    let waits = document.waits.as_ref().map(Waits::rows);
-    let has_waits = waits.is_some();
+    let waits = document.waits.as_ref();
     let rows = rows
         .into_iter()
         .chain(lifetime)
-        .chain(waits.into_iter().flatten());
+        .chain(waits.into_iter().flat_map(Waits::rows));
     let mut all = table(&["terrace attach", ""]);
     all.add_rows(rows.map(|(name, value)| [name.to_owned(), value]));
     let basis = lifetime::basis(None, "over the time attached");
@@ -209,7 +208,7 @@ pub fn text(document: &AttachDocument) -> Text {
         } else {
             ""
         })
-        .prose(if has_waits { waits::EXPLAINED } else { "" });
+        .prose(waits::explained(waits));
     let text = match document.prefetch.processes.as_slice() {
         [] => text,
         processes => by_process(text.prose("\n"), processes),

@@ -41,10 +41,7 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     let compressed = outcome.compressed;
     let nodes = outcome.nodes.as_ref();
     let writes = Writes::of(outcome);
-    let waits = outcome
-        .waits
-        .as_ref()
-        .map(|waits| Waits::from(waits).rows());
+    let waits = outcome.waits.as_ref().map(Waits::from);
     let of_looked_at = |part: fn(&Writes) -> u64| {
         let writes = writes.as_ref()?;
         Some(share(part(writes), writes.looked_at))
@@ -135,15 +132,16 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     table.add_rows(
         waits
             .iter()
-            .flatten()
-            .map(|(name, value)| [(*name).to_owned(), value.clone()]),
+            .flat_map(Waits::rows)
+            .map(|(name, value)| [name.to_owned(), value]),
     );
-    let explained = waits.map_or("", |_| waits::EXPLAINED);
+    let explained = waits::explained(&waits);
     Text::default()
         .table(table)
         .prose(settings(results))
         .prose(phase(results, endurance))
         .prose(others(results))
+        .prose(left_group(results))
         .prose(explained)
         .prose(imbalances(results))
 }
@@ -312,6 +310,30 @@ fn others(results: &Results) -> String {
     }
 }
 
+/// Returns a sentence on processes that left the group, if any did.
+fn left_group(results: &Results) -> String {
+    let outcomes = results.runs.iter().flat_map(|runs| &runs.outcomes);
+    match outcomes
+        .map(|outcome| outcome.left_group)
+        .max()
+        .unwrap_or(0)
+    {
+        0 => String::new(),
+        left => format!(
+            "{} left the control group of the run: no budget limits what left, and no figure above \
+             counts it.\n",
+            processes(left)
+        ),
+    }
+}
+
+fn processes(number: u64) -> String {
+    match number {
+        1 => "1 process of the program".to_owned(),
+        _ => format!("{} processes of the program", count(number)),
+    }
+}
+
 /// Returns a sentence for each way in whose typical run pages came from the tier for no known reason, or
 /// fewer came than there were reasons.
 fn imbalances(results: &Results) -> String {
@@ -402,6 +424,46 @@ pub fn remarks(results: &Results) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// Says that a signal ended the runs before all were done, and which were; `None` if none did, or
+/// there was one alone.
+pub fn interruption(results: &Results) -> Option<String> {
+    let signal = results.interrupted?;
+    let ways = &results.runs;
+    let all = ways.len() * results.repeat;
+    let begun: usize = ways.iter().map(|runs| runs.outcomes.len()).sum();
+    if all == 1 || begun == all {
+        return None;
+    }
+    let Some(done) = begun.checked_sub(1) else {
+        return Some(format!(
+            "interrupted by signal {signal} before the first of {all} runs"
+        ));
+    };
+    let cut = comparison::name(&ways[done % ways.len()].way);
+    // Each repetition runs the ways in their order.
+    let whole = |index: usize| done / ways.len() + usize::from(index < done % ways.len());
+    let whole: Vec<_> = ways
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| whole(*index) > 0)
+        .map(|(index, runs)| match results.repeat {
+            1 => comparison::name(&runs.way),
+            repeat => format!(
+                "{} {} of {repeat}",
+                comparison::name(&runs.way),
+                whole(index)
+            ),
+        })
+        .collect();
+    let whole = match whole.is_empty() {
+        true => "none is done".to_owned(),
+        false => format!("done before it: {}", whole.join(", ")),
+    };
+    Some(format!(
+        "interrupted by signal {signal} in run {begun} of {all} ({cut}); {whole}"
+    ))
 }
 
 /// Returns why the kernel killed a program that swaps, and what to do.

@@ -158,6 +158,11 @@ pub struct Way {
     /// areas beyond what the program had in swap, or 0 if that was negligible. Missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier_others_bytes: Option<u64>,
+    /// The most processes of the program, of all repetitions, that left its cgroup, or began outside
+    /// it, as far as that was seen: no budget limits them, and no figure counts what they do then.
+    /// Missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_group: Option<u64>,
     /// Peak of the DRAM charged to the cgroup, page cache included; null if the kernel keeps no
     /// peak.
     pub peak_resident_bytes: Option<u64>,
@@ -595,6 +600,7 @@ impl Way {
             tier_written_bytes: middle(|o| o.tier_written.0),
             tier_zero_pages: Some(middle(|o| o.tier_zeros)),
             tier_others_bytes: outcomes.iter().map(|o| o.tier_others.0).max(),
+            left_group: outcomes.iter().map(|o| o.left_group).max(),
             peak_resident_bytes: typical.peak_resident.map(|p| p.0),
             footprint_bytes: middle(|o| o.footprint.0),
             footprint_sampled: Some(outcomes.iter().any(|o| o.footprint_sampled)),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use terrace_base::{Bytes, Error, Nanos, Result, median};
 use terrace_live::calibrate::{Calibration, calibrate};
+use terrace_live::compare::require;
 use terrace_live::counters::kernel_drops_zeros;
 use terrace_live::input::Inputs;
 use terrace_live::program::Invocation;
@@ -84,6 +85,9 @@ pub fn perform(request: Request, progress: &mut dyn FnMut(Event)) -> Result<Resu
         check_program(trace, &request.command.words)?;
     }
     request.command.find()?;
+    require(request.dram)?;
+    let spec = request.tier.spec.as_ref();
+    spec.map_or(Ok(()), tier::Spec::require_swap)?;
     privilege::require()?;
     let tools = request.trace.is_none().then(Tools::find).transpose()?;
     let mut inputs = inputs(&request, progress)?;

@@ -115,7 +115,7 @@ fn memory(text: &str) -> terrace_base::Result<terrace_base::Bytes> {
 
 /// Parses a time that people wait.
 fn time(text: &str) -> Result<Duration, String> {
-    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let seconds = units.iter().find_map(|(unit, seconds)| {
         let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
         Some(number * seconds)
@@ -131,7 +131,12 @@ mod tests {
 
     #[test]
     fn times_as_people_write_them() {
-        for (text, seconds) in [("30s", 30.0), ("10m", 600.0), ("2h", 7200.0), ("0.5s", 0.5)] {
+        for (text, seconds) in [
+            ("30s", 30.0),
+            ("10m", 600.0),
+            ("2h", 7200.0),
+            ("500ms", 0.5),
+        ] {
             assert_eq!(time(text), Ok(Duration::from_secs_f64(seconds)));
         }
         for text in [

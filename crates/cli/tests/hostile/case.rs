@@ -62,6 +62,8 @@ pub struct Case {
     pub codes: Vec<i32>,
     /// Whether it says why on standard error.
     pub speaks: bool,
+    /// Whether it says nothing there.
+    pub is_silent: bool,
     /// Words of the one sentence on standard error.
     pub says: Vec<String>,
     /// Words of standard output.
@@ -89,6 +91,7 @@ pub fn case(name: impl Into<String>, line: &str) -> Case {
         small_disk: None,
         codes: vec![0],
         speaks: false,
+        is_silent: false,
         says: Vec::new(),
         prints: Vec::new(),
         leaves: Vec::new(),
@@ -255,6 +258,12 @@ impl Case {
     pub fn says(mut self, words: &str) -> Self {
         self.says.push(words.into());
         self.speaks = true;
+        self
+    }
+
+    /// Must say nothing on standard error.
+    pub fn silent(mut self) -> Self {
+        self.is_silent = true;
         self
     }
 

@@ -147,6 +147,9 @@ fn sentence(case: &Case, stderr: &str) -> Vec<String> {
         }
         _ => all.push(format!("{} lines instead of one sentence", lines.len())),
     }
+    if case.is_silent && !lines.is_empty() {
+        all.push("it says something".into());
+    }
     for words in &case.says {
         if !stderr.contains(words) {
             all.push(format!("it does not say «{words}»"));

@@ -26,7 +26,7 @@ fn clean() -> Observed {
 type Alter = fn(&mut Case, &mut Observed);
 
 /// What is altered, how, and what the judgement must say then.
-const ALTERED: [(&str, Alter, &str); 17] = [
+const ALTERED: [(&str, Alter, &str); 18] = [
     (
         "code",
         |_, o| o.code = Some(1),
@@ -69,6 +69,7 @@ const ALTERED: [(&str, Alter, &str); 17] = [
         |_, o| o.stderr = "terrace: --dram is missing (os error 2)\n".into(),
         "«(os error»",
     ),
+    ("word", |c, _| c.is_silent = true, "it says something"),
     (
         "print",
         |c, _| c.prints.push("a table".into()),

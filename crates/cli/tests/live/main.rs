@@ -7,6 +7,7 @@ mod figures;
 mod reserve;
 mod signals;
 mod tiers;
+mod waits;
 mod zswap;
 
 use std::fs;

@@ -126,3 +126,34 @@ fn after_a_kill_the_program_goes_on_and_its_end_leaves_nothing() {
     machine.wait_until_as_found();
     assert!(clean().contains("nothing was left behind"));
 }
+
+/// The second of four runs gets it; the program handles it, so that nothing else tells of it.
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn an_interrupted_comparison_says_which_ways_were_done() {
+    let machine = machine();
+    let runs = machine.state.path().join("runs");
+    let script = format!(
+        "trap 'exit 0' INT; echo >> {0}; test $(wc -l < {0}) -lt 2 || kill -INT $PPID; \
+         sleep 0.5 & wait",
+        runs.display()
+    );
+    let arguments = |options: &[&'static str]| {
+        let options = [options, &["--compare"]].concat();
+        let mut command = machine.command(&Machine::arguments(&options, &["sh", "-c", &script]));
+        interruptible(&mut command);
+        command
+    };
+    let output = arguments(&[]).output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.signal(), Some(libc::SIGINT), "{said}");
+    let sentence =
+        "terrace: interrupted by signal 2 in run 2 of 4 (kernel); done before it: all-dram\n";
+    assert!(said.contains(sentence), "{said}");
+    std::fs::remove_file(&runs).unwrap();
+    let output = arguments(&["-q"]).output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.signal(), Some(libc::SIGINT), "{said}");
+    assert!(!said.contains("interrupted"), "{said}");
+    machine.assert_as_found();
+}

@@ -112,6 +112,19 @@ impl Spec {
         }
     }
 
+    /// Checks that pages are swapped to it.
+    ///
+    /// # Errors
+    /// A usage error for a memory node.
+    pub fn require_swap(&self) -> Result<()> {
+        match self {
+            Self::Node(_) => Err(Error::usage(
+                "a memory node is no swap area; --tier node:N is for terrace run alone",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the lower of two levels, or the tier itself.
     pub(crate) fn disk(&self) -> &Self {
         match self {

@@ -9,8 +9,8 @@ use terrace_policy::prefetch::LifeStory;
 
 use super::reference::median;
 use super::{
-    Reference, brief, count, failure, imbalances, lifetime, others, phase, ratio, seconds,
-    settings, share,
+    Reference, brief, count, failure, imbalances, left_group, lifetime, others, phase, ratio,
+    seconds, settings, share,
 };
 use crate::lifetime::Endurance;
 use crate::schema::typical;
@@ -41,6 +41,7 @@ pub fn comparison(results: &Results, endurance: Option<Endurance>, wide: bool) -
         .prose(explained(&reference))
         .prose(phase(results, endurance))
         .prose(others(results))
+        .prose(left_group(results))
         .prose(imbalances(results))
         .text(waits(results))
 }
@@ -61,17 +62,12 @@ fn failures(results: &Results) -> String {
 fn waits(results: &Results) -> Text {
     let measured = results.runs.iter().filter(|runs| median(runs).is_some());
     let ways: Vec<_> = measured
-        .map(|runs| {
-            (
-                name(&runs.way),
-                typical(runs).waits.as_ref().map(Waits::from),
-            )
+        .filter_map(|runs| {
+            let waits = typical(runs).waits.as_ref()?;
+            Some((name(&runs.way), Waits::from(waits)))
         })
         .collect();
-    waits::by_way(
-        ways.iter()
-            .map(|(way, waits)| (way.clone(), waits.as_ref())),
-    )
+    waits::by_way(&ways)
 }
 
 /// Explains the columns.
@@ -179,7 +175,7 @@ fn row(
 }
 
 /// Returns the name of a way, with its migration policy.
-fn name(way: &Way) -> String {
+pub(super) fn name(way: &Way) -> String {
     match way {
         Way::Migration(spec) => format!("{} {}", way.name(), spec.entry().name),
         _ => way.name().to_owned(),

@@ -28,7 +28,12 @@ impl Dram {
         let amount = if let Some(share) = text.strip_suffix('%') {
             let share: Option<f64> = share.trim().parse().ok();
             let share = share.filter(|share| *share > 0.0 && *share <= 1000.0);
-            share.map(|share| Self::Ratio(share / 100.0))
+            let share = share.map(|share| Self::Ratio(share / 100.0));
+            return share.ok_or_else(|| {
+                Error::usage(format!(
+                    "`{text}` is no share of the footprint; name one above 0% and up to 1000%"
+                ))
+            });
         } else if let Some(pages) = text.strip_suffix('p') {
             let pages: Option<u64> = pages.trim().parse().ok();
             pages.filter(|pages| *pages > 0).map(Self::Pages)

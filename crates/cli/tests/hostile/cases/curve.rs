@@ -24,9 +24,13 @@ pub fn cases() -> Vec<Case> {
             "--dram all --replacement lru,arc",
             "arc would be simulated at every size",
         ),
-        ("dram_zero", "--dram 0%", "is no amount of DRAM"),
+        ("dram_zero", "--dram 0%", "is no share of the footprint"),
         ("dram_empty", "--dram 25%,", "is not a size"),
-        ("dram_negative", "--dram -5%", "is no amount of DRAM"),
+        (
+            "dram_negative",
+            "--dram -5%",
+            "is no share of the footprint",
+        ),
         (
             "unknown_policy",
             "--replacement magic",

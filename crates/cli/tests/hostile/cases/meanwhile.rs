@@ -62,8 +62,8 @@ fn sizes() -> Vec<Case> {
         for (value, says) in [
             ("100", "100%?"),
             ("101", "101M?"),
-            ("0%", "`0%` is no "),
-            ("nan%", "`nan%` is no "),
+            ("0%", "`0%` is no share of the footprint"),
+            ("nan%", "`nan%` is no share of the footprint"),
         ] {
             all.push(
                 case(format!("dram_{command}_{value}"), command)
@@ -173,7 +173,7 @@ fn interval_files() -> Vec<Case> {
             .usage("--interval-to and --csv cannot both be written to standard output"),
         to("interval_file_without_a_directory", "{dir}/none/lines")
             .and("-- true")
-            .failure("cannot write"),
+            .usage("there is no directory for it"),
         to("interval_file_is_there", "{dir}/lines")
             .and("-- true")
             .file("lines", "of an earlier run")
@@ -263,8 +263,7 @@ fn recordings() -> Vec<Case> {
             .failure("the limit of open files is 8: ulimit -n"),
         record("record_with_5_open_files", "-- true")
             .limit(libc::RLIMIT_NOFILE, 5)
-            .fails()
-            .says("the limit of open files is 5: ulimit -n"),
+            .failure("the limit of open files is 5: ulimit -n"),
     ]);
     all
 }

@@ -12,6 +12,7 @@ mod input;
 mod meanwhile;
 mod pages;
 mod place;
+mod refused;
 mod run;
 mod same;
 mod sched;
@@ -40,6 +41,7 @@ pub fn all() -> Vec<(&'static str, Vec<Case>)> {
         ("sched", sched::cases()),
         ("tcam", tcam::cases()),
         ("input", input::cases()),
+        ("refused", refused::cases()),
         ("run", run::cases()),
         ("tier", tier::cases()),
         ("trace", trace::cases()),

@@ -136,7 +136,7 @@ fn figures() -> Vec<Case> {
             "interval_file_is_a_directory",
             "run --dram 64M --interval 1s --interval-to {dir} -- true",
         )
-        .failure("cannot write"),
+        .usage("is not a regular file"),
         case("attach_endurance_no_unit", "attach 1 --endurance 600").usage("no endurance"),
         case(
             "pages_endurance_no_unit",
