@@ -45,9 +45,9 @@ impl Bytes {
         Ok(Self(bytes.unwrap_or((number * factor as f64) as u64)))
     }
 
-    /// Reads an amount of memory for a program, as [`Bytes::parse`] does, but no number without a unit below a
-    /// mebibyte: `25` would be 25 bytes, and its writer means `25%` or `25M`. `has_shares` tells whether a share may
-    /// be written in its place.
+    /// Reads an amount of memory for a program, as [`Bytes::parse`] does, but no number without a
+    /// unit below a mebibyte: `25` would be 25 bytes, and its writer means `25%` or `25M`.
+    /// `has_shares` tells whether a share may be written in its place.
     ///
     /// # Errors
     /// Returns a usage error as [`Bytes::parse`] does, or if there is such a number.

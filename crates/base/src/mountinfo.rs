@@ -51,7 +51,8 @@ pub fn parse(text: &[u8]) -> Vec<Mount> {
 }
 
 impl Mount {
-    /// Fields: number, parent, device, root, place, options, any number of optional ones, `-`, type, source, options.
+    /// Fields: number, parent, device, root, place, options, any number of optional ones, `-`,
+    /// type, source, options.
     fn parse(line: &[u8]) -> Option<Self> {
         let mut fields = line.split(|byte| *byte == b' ');
         let id = text(fields.next()?).parse().ok()?;

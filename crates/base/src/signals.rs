@@ -54,7 +54,8 @@ const STOPPING: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 /// How often is looked whether the program has stopped, after a signal that asks it to.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How long a program has to stop: one that goes on after that has handled the signal in another way.
+/// How long a program has to stop: one that goes on after that has handled the signal in another
+/// way.
 const STOPS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Signals that ask this process to end within this time are one request.
@@ -68,8 +69,8 @@ pub type Processes = Arc<dyn Fn() -> Vec<u32> + Send + Sync>;
 pub enum Target {
     /// No program runs.
     Nobody,
-    /// A program is being started: what is sent to its group reaches it, and what is sent to this process
-    /// alone is kept for it.
+    /// A program is being started: what is sent to its group reaches it, and what is sent to this
+    /// process alone is kept for it.
     Starting,
     /// The program, by its pidfd: once it was waited for, its number may name another process.
     Program(Arc<OwnedFd>),
@@ -77,7 +78,8 @@ pub enum Target {
     Programs(Vec<Arc<OwnedFd>>),
     /// The processes that the program left running.
     Left(Processes),
-    /// Another receiver of this process has the program: signals that ask for the end are noted, and no more.
+    /// Another receiver of this process has the program: signals that ask for the end are noted,
+    /// and no more.
     Elsewhere,
 }
 
@@ -127,8 +129,8 @@ struct Aim {
 }
 
 impl Signals {
-    /// Begins to receive. Signals that were ignored when this process started (as by `nohup`) do not ask
-    /// this process to end; they are passed on, as the program may handle them.
+    /// Begins to receive. Signals that were ignored when this process started (as by `nohup`) do
+    /// not ask this process to end; they are passed on, as the program may handle them.
     ///
     /// # Errors
     /// Returns a failure if handlers cannot be installed.
@@ -181,8 +183,8 @@ impl Signals {
         aim.target = target;
     }
 
-    /// Sends the target the last signal that asked this process to end, if there was one that has reached no
-    /// program.
+    /// Sends the target the last signal that asked this process to end, if there was one that has
+    /// reached no program.
     pub fn pass_on(&self) {
         let aim = lock(&self.shared.aim);
         if let Some(signal) = self.asked_to_end()
@@ -194,10 +196,10 @@ impl Signals {
         }
     }
 
-    /// Forgets the last signal that asked this process to end if the programs that it has reached survived
-    /// it, and ended like this: it is not for those that they left. A SIGHUP of a process has asked for nothing
-    /// then, as it has a program read its settings again; the others, and the loss of the terminal, still ask this
-    /// process to run nothing more.
+    /// Forgets the last signal that asked this process to end if the programs that it has reached
+    /// survived it, and ended like this: it is not for those that they left. A SIGHUP of a process
+    /// has asked for nothing then, as it has a program read its settings again; the others, and the
+    /// loss of the terminal, still ask this process to run nothing more.
     pub fn forget_survived(&self, ends: &[Exit]) {
         let Some(signal) = self.asked_to_end() else {
             return;
@@ -219,8 +221,8 @@ impl Signals {
         (signal != 0).then_some(signal)
     }
 
-    /// Returns how often this process was asked to end, other than by SIGHUP. Signals that come at once, as from
-    /// `timeout`, which signals its child and then the group, are one request.
+    /// Returns how often this process was asked to end, other than by SIGHUP. Signals that come at
+    /// once, as from `timeout`, which signals its child and then the group, are one request.
     pub fn requests(&self) -> i32 {
         self.shared.requests.load(Ordering::Relaxed)
     }
@@ -310,21 +312,22 @@ impl Aim {
     fn group_has(&mut self, signal: i32, sender: i32) -> bool {
         let witness = self.witness.as_mut();
         let seen = witness.and_then(|witness| witness.has_seen(signal, sender));
-        // By default what processes send is for this process, and what the kernel sends for all, but for what it
-        // never sends to all.
+        // By default what processes send is for this process, and what the kernel sends for all,
+        // but for what it never sends to all.
         seen.unwrap_or_else(|| sender == 0 && !is_for_one(signal))
     }
 }
 
-/// Whether the kernel sends a signal to this process alone: the end of a timer, or the loss of the terminal to
-/// the leader of the session.
+/// Whether the kernel sends a signal to this process alone: the end of a timer, or the loss of the
+/// terminal to the leader of the session.
 fn is_for_one(signal: i32) -> bool {
     // SAFETY: takes integers.
     let leads = unsafe { libc::getsid(0) == libc::getpid() };
     signal == libc::SIGALRM || signal == libc::SIGHUP && leads
 }
 
-/// A signal that asks the program to stop. This process stops as the program does, and when it does.
+/// A signal that asks the program to stop. This process stops as the program does, and when it
+/// does.
 struct Stop {
     signal: i32,
     since: Instant,
@@ -342,7 +345,8 @@ impl Stop {
         })
     }
 
-    /// Stops this process if the program has stopped; returns whether nothing more is to be waited for.
+    /// Stops this process if the program has stopped; returns whether nothing more is to be waited
+    /// for.
     fn is_done(&self, target: &Target) -> bool {
         if self.has_program && !target.is_stopped() {
             return !target.is_running() || self.since.elapsed() > STOPS_WITHIN;
@@ -357,8 +361,8 @@ fn stop(signal: i32) {
     if Inherited::found().has_ignored(signal) {
         return;
     }
-    // SAFETY: both actions are plain data that lives across the calls; the handler that is put back is
-    // the one that was found.
+    // SAFETY: both actions are plain data that lives across the calls; the handler that is put back
+    // is the one that was found.
     unsafe {
         let mut ours: libc::sigaction = std::mem::zeroed();
         let default: libc::sigaction = std::mem::zeroed();
@@ -429,7 +433,8 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::{Command, Stdio};
 
-    /// The process that `a_signal_that_nobody_receives_acts_by_its_default` starts: this test, by itself.
+    /// The process that `a_signal_that_nobody_receives_acts_by_its_default` starts: this test, by
+    /// itself.
     const CHILD: &str = "TERRACE_TEST_UNHEARD";
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// Returns the answer of a system call, or of the C library's function for it. Allocates nothing, so that it may be used
-/// between fork and exec.
+/// Returns the answer of a system call, or of the C library's function for it. Allocates nothing,
+/// so that it may be used between fork and exec.
 ///
 /// # Errors
 /// The kernel's, if the answer is negative: it is in `errno` then.

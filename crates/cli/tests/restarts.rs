@@ -1,5 +1,5 @@
-//! A supervisor that restarts what was killed, as systemd does with `Restart=always`: each start works, without a hand,
-//! and nothing is left at the end.
+//! A supervisor that restarts what was killed, as systemd does with `Restart=always`: each start
+//! works, without a hand, and nothing is left at the end.
 
 use std::fs;
 use std::path::PathBuf;

@@ -15,8 +15,8 @@ pub(crate) fn lock(path: &Path, tries: usize, pause: Duration) -> Option<File> {
     Some(file)
 }
 
-/// Asks for what others hold at intervals of `pause`, until it is ours. `None` if it `waits` no longer, which is told who
-/// holds it.
+/// Asks for what others hold at intervals of `pause`, until it is ours. `None` if it `waits` no
+/// longer, which is told who holds it.
 pub(crate) fn wait<T, H>(
     pause: Duration,
     mut ask: impl FnMut() -> Result<T, H>,

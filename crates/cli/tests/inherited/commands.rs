@@ -15,7 +15,8 @@ pub struct Starter {
     pub needs_root: bool,
     /// Beginnings of lines of the probe that are others under this command, and why.
     pub others: &'static [&'static str],
-    /// How often it runs the program. Where that is more than once, its end is its own: it fails if the program does.
+    /// How often it runs the program. Where that is more than once, its end is its own: it fails if
+    /// the program does.
     pub runs: usize,
     /// What means nothing for it.
     pub nothing: &'static [&'static str],
@@ -45,8 +46,9 @@ const ONCE: Starter = Starter {
     finds: Finds::Arguments,
 };
 
-/// What means nothing for a command that runs the program several times: that it ends by itself, as it is then run
-/// again, and the command ends in a way of its own; and an alarm, which may come before the first run.
+/// What means nothing for a command that runs the program several times: that it ends by itself, as
+/// it is then run again, and the command ends in a way of its own; and an alarm, which may come
+/// before the first run.
 const OF_ONE_RUN: [&str; 7] = [
     "an_alarm_of_before",
     "a_handled_hup_is_not_for_what_is_left",
@@ -114,7 +116,8 @@ pub fn all() -> [Starter; 6] {
             name: "bench",
             arguments: &["bench", "-q", "--dram", "64M", "."],
             needs_root: true,
-            // Its programs have no input, and their output is kept: the last line tells why one failed.
+            // Its programs have no input, and their output is kept: the last line tells why one
+            // failed.
             others: &["descriptor 0", "descriptor 1", "descriptor 2"],
             runs: 4,
             nothing: &OF_ONE_RUN,

@@ -1,14 +1,15 @@
-//! A program that terrace starts is the same program: it inherits what it would without terrace, and receives the
-//! same signals. Each command that starts a program is tried in each circumstance, and a probe (`probe.c`), started
-//! plainly in the same circumstance, says what must come of it. Those that start none, and serve, do their work in each
-//! circumstance, and end by signals (`services.rs`).
+//! A program that terrace starts is the same program: it inherits what it would without terrace,
+//! and receives the same signals. Each command that starts a program is tried in each circumstance,
+//! and a probe (`probe.c`), started plainly in the same circumstance, says what must come of it.
+//! Those that start none, and serve, do their work in each circumstance, and end by signals
+//! (`services.rs`).
 //!
 //!     cargo test -p terrace --test inherited                    # all that need no root
 //!     cargo test -p terrace --test inherited -- record::        # a command
 //!     cargo test -p terrace --test inherited -- --ignored       # those that need root
 //!
-//! A circumstance is a line in `circumstances.rs`, a scenario of signals one in `scenarios.rs`. Needs `cc`, and
-//! `qemu-x86_64` for `record`.
+//! A circumstance is a line in `circumstances.rs`, a scenario of signals one in `scenarios.rs`.
+//! Needs `cc`, and `qemu-x86_64` for `record`.
 
 mod circumstances;
 mod commands;

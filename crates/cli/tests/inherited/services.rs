@@ -1,5 +1,5 @@
-//! Commands that start no program of the user's: they do their work in each circumstance, end by signals as their help
-//! says, and put everything back.
+//! Commands that start no program of the user's: they do their work in each circumstance, end by
+//! signals as their help says, and put everything back.
 
 use std::fs;
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,5 @@
-//! The life of a program in a session, however it gets its budget: its start, and its end with all that it has started.
+//! The life of a program in a session, however it gets its budget: its start, and its end with all
+//! that it has started.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +28,8 @@ pub(super) struct Held {
 }
 
 impl Session {
-    /// Starts a program in its group, of whose files some are covered; from now on it gets the signals.
+    /// Starts a program in its group, of whose files some are covered; from now on it gets the
+    /// signals.
     pub(super) fn start(
         &self,
         invocation: &Invocation,
@@ -83,8 +85,8 @@ impl Session {
         }
     }
 
-    /// Waits for processes that outlive the program, because their memory is in the tier; returns whether there were
-    /// any.
+    /// Waits for processes that outlive the program, because their memory is in the tier; returns
+    /// whether there were any.
     fn await_the_rest(&self, budget: &Budget, exit: Option<Exit>, observer: Observer) -> bool {
         self.signals.forget_survived(exit.as_slice());
         let group = budget.directories()[0].clone();

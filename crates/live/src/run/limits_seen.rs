@@ -17,8 +17,8 @@ impl Session {
         }
     }
 
-    /// Returns the files of the program's group that are covered; none where it is to see its limit, or cannot but see
-    /// it, of which a notice tells.
+    /// Returns the files of the program's group that are covered; none where it is to see its
+    /// limit, or cannot but see it, of which a notice tells.
     pub(super) fn covers(
         &mut self,
         invocation: &Invocation,

@@ -16,8 +16,8 @@ use crate::turn::{self, Waiting};
 use crate::zswap;
 
 impl Session {
-    /// Starts to steer a program with this DRAM, if the way is one that steers. Otherwise returns the kernel's readahead,
-    /// which is held until the program has ended, if the way sets it.
+    /// Starts to steer a program with this DRAM, if the way is one that steers. Otherwise returns
+    /// the kernel's readahead, which is held until the program has ended, if the way sets it.
     pub(super) fn steer(
         &mut self,
         way: &Way,

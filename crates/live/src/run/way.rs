@@ -18,15 +18,16 @@ pub enum Way {
     Kernel,
     /// The kernel's swap without readahead: critical page first.
     KernelCpf,
-    /// The kernel's swap with the machine's settings, from which the objects of a placement are kept; or two memory nodes,
-    /// with those objects alone on the fast one.
+    /// The kernel's swap with the machine's settings, from which the objects of a placement are
+    /// kept; or two memory nodes, with those objects alone on the fast one.
     Placed,
-    /// The kernel's swap, steered by policies; and the objects of a placement are kept from it, if there is one.
+    /// The kernel's swap, steered by policies; and the objects of a placement are kept from it, if
+    /// there is one.
     Terrace(Policies),
     /// The kernel's own tiering of memory nodes, without a budget.
     KernelTiering,
-    /// Pages on two memory nodes, moved as a policy decides; and the objects of a placement are kept on the fast one, if
-    /// there is one and the policy moves anything.
+    /// Pages on two memory nodes, moved as a policy decides; and the objects of a placement are
+    /// kept on the fast one, if there is one and the policy moves anything.
     Migration(migration::Spec),
 }
 
@@ -51,8 +52,8 @@ impl Policies {
         }
     }
 
-    /// Starts what lets pages go, for a program with a DRAM limit; `None` if that is left to the kernel.
-    /// Keeps a reserve if nothing else changes the limit.
+    /// Starts what lets pages go, for a program with a DRAM limit; `None` if that is left to the
+    /// kernel. Keeps a reserve if nothing else changes the limit.
     pub(super) fn evictor(
         &self,
         budget: &Budget,
