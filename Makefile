@@ -34,7 +34,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak soak-mount check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 paper-koob-2010-live clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 paper-koob-2010-live clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -51,6 +51,8 @@ help:
 	@echo '                 search the persistent heap for defects that its tests miss (ten minutes each)'
 	@echo 'make test-power-cuts'
 	@echo '                 cut the power under the persistent heap some hundred times (root)'
+	@echo 'make test-damaged'
+	@echo '                 read and salvage 10,000 damaged pools of the persistent heap (ten minutes)'
 	@echo 'make soak        have programs change pages in extended memory, over each kind of slow memory for a'
 	@echo '                 minute, with errors, full disks and kills (root; 4 minutes)'
 	@echo 'make soak-mount  look for a wrong byte below terrace mount, by writers of every kind, fsx and kills (root; 3 hours)'
@@ -141,6 +143,10 @@ test-c-sanitized:
 test-power-cuts:
 	@for package in $(POWER_PACKAGES); do scripts/setup.sh $$package || true; done
 	TERRACE_CUTS=$${TERRACE_CUTS:-100} $(CARGO) test --locked -p terrace-heap --test killed -- --include-ignored power
+
+test-damaged:
+	TERRACE_DAMAGED=$${TERRACE_DAMAGED:-10000} TERRACE_SALVAGED=$${TERRACE_SALVAGED:-1000} \
+	    $(CARGO) test --locked -p terrace-heap --test corruption -- contents salvaged
 
 # What is drawn is printed, and TERRACE_SOAK_SEED draws it again.
 soak:

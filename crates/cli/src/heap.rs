@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use terrace_base::output::printed;
 use terrace_base::{Bytes, Error, Result};
-use terrace_heap::{Cause, Heap, Mapped, Mode};
+use terrace_heap::salvage::{Extent, Salvaged};
+use terrace_heap::{Cause, Heap, Mapped, Mode, Options};
 use terrace_report::heap::{
     CheckDocument, CompactDocument, DumpDocument, InfoDocument, ObjectDocument,
 };
 
 use crate::args;
-use crate::args::heap::{Command, Copy, Dump, Pool, Remove};
+use crate::args::heap::{Command, Copy, Create, Dump, Pool, Remove, Salvage};
 use crate::results::Outputs;
 use crate::screen;
 
@@ -23,7 +24,9 @@ pub fn heap(arguments: &args::Heap) -> Result<ExitCode> {
         Command::Dump(arguments) => dump(arguments, outputs(&arguments.pool)?),
         Command::Compact(pool) => compact(pool, outputs(pool)?),
         Command::Copy(arguments) => copy(arguments),
+        Command::Create(arguments) => create(arguments),
         Command::Remove(arguments) => remove(arguments),
+        Command::Salvage(arguments) => salvage(arguments),
     }
 }
 
@@ -99,7 +102,7 @@ fn copy(arguments: &Copy) -> Result<ExitCode> {
             ));
             heap
         }
-        Err(error) if error.to_string().contains("is open already") => {
+        Err(error) if error.cause() == Cause::Open => {
             return Err(Error::usage(format!(
                 "{error}, or have the program that has it open for writing copy it (Heap::copy, \
                  nvm_copy)"
@@ -131,6 +134,68 @@ fn remove(arguments: &Remove) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn create(arguments: &Create) -> Result<ExitCode> {
+    let Create { file, size, .. } = arguments;
+    let options = match arguments.checksums {
+        Some(checksums) => Options::default().checksums(checksums.into()),
+        None => Options::default(),
+    };
+    let heap = Heap::create_with(file, size.0, Mode::Detected, &options);
+    let heap = heap.map_err(|e| failed(file, &e))?;
+    let with = if heap.checksums() { "with" } else { "without" };
+    let line = format!(
+        "{}: a pool of {}, {with} checksums of contents\n",
+        file.display(),
+        Bytes(heap.len())
+    );
+    heap.close().map_err(|e| failed(file, &e))?;
+    printed(std::io::stdout().lock().write_all(line.as_bytes()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The exit codes of a pool of which not all could be read.
+const PART_SALVAGED: u8 = 3;
+const NOTHING_SALVAGED: u8 = 4;
+
+fn salvage(arguments: &Salvage) -> Result<ExitCode> {
+    let Salvage { file, to, .. } = arguments;
+    let checksums = arguments.checksums.map(bool::from);
+    let salvaged = terrace_heap::salvage::salvage(file, to, checksums);
+    let salvaged = salvaged.map_err(|e| failed(file, &e))?;
+    let text = said_salvaged(&salvaged, file, to);
+    printed(std::io::stdout().lock().write_all(text.as_bytes()))?;
+    Ok(match salvaged.extent() {
+        Extent::All => ExitCode::SUCCESS,
+        Extent::Nothing => ExitCode::from(NOTHING_SALVAGED),
+        _ => ExitCode::from(PART_SALVAGED),
+    })
+}
+
+/// Returns a line for each container, and one for each finding.
+fn said_salvaged(salvaged: &Salvaged, file: &Path, to: &Path) -> String {
+    let mut text = String::new();
+    for root in &salvaged.roots {
+        let lost = match (root.lost, root.parts) {
+            (0, 0) => String::new(),
+            (lost, 0) => format!(", {lost} lost"),
+            (lost, parts) => format!(", {lost} lost, and those in {parts} damaged parts"),
+        };
+        text += &format!("{}: {} entries{lost}\n", root.name, root.read);
+    }
+    for finding in &salvaged.findings {
+        text += &format!("{finding}\n");
+    }
+    if salvaged.more > 0 {
+        text += &format!("and {} findings more\n", salvaged.more);
+    }
+    let much = match salvaged.extent() {
+        Extent::All => "all of it was",
+        Extent::Nothing => "nothing of it was",
+        _ => "a part of it was",
+    };
+    text + &format!("{}: {much} salvaged to {}\n", file.display(), to.display())
+}
+
 /// Prints how much disk space the holes of a pool take before it is written.
 fn say_missing(file: &Path, missing: u64, free: Option<u64>) {
     let free = free.map_or(String::new(), |free| {
@@ -156,7 +221,7 @@ fn failed(file: &Path, error: &terrace_heap::Error) -> Error {
         false => format!("{name}: {sentence}"),
     };
     match error.cause() {
-        Cause::Usage => Error::usage(sentence),
+        Cause::Usage | Cause::Open => Error::usage(sentence),
         _ => Error::failure(sentence),
     }
 }

@@ -271,7 +271,7 @@ mod tests {
             ),
             (
                 "heap",
-                "no command was given behind `terrace heap`; there are info, check, dump, compact, copy, remove",
+                "no command was given behind `terrace heap`; there are info, check, dump, compact, copy, create, remove, salvage",
             ),
             ("heap info", "FILE is missing; see `terrace heap info -h`"),
             (

@@ -112,7 +112,7 @@ fn how_a_pool_is_filled() {
     let before = fs::read(pool.file()).expect("the pool");
     let text = pool.done(&["info", "app.pool"]);
     for line in [
-        "app.pool: 1.00 MiB, 256 chunks of 4.00 KiB; format version 4, 2 lanes",
+        "app.pool: 1.00 MiB, 256 chunks of 4.00 KiB; format version 5, 2 lanes",
         "it was closed: nothing is left to be recovered",
         "32 objects of 13.5 KiB in 17.4 KiB of slots and chunks (78 % filled), 2 of them large",
         "log of object records: 32 of 384 places hold one (8 %)",
@@ -454,6 +454,61 @@ fn a_pool_is_copied_unless_it_is_open() {
     pool.refused_with(&["copy", "missing", "newer"], 2, "missing is not there");
 }
 
+/// One bit of a value is damaged: with checksums it is found, and all else is salvaged.
+#[test]
+fn a_damaged_pool_is_salvaged() {
+    let pool = Pool(tempfile::tempdir().expect("a directory"));
+    let text = pool.done(&["create", "app.pool", "1M", "--checksums", "on"]);
+    assert_eq!(
+        text,
+        "app.pool: a pool of 1.00 MiB, with checksums of contents\n"
+    );
+    pool.refused_with(
+        &["create", "app.pool", "1M"],
+        2,
+        "app.pool is there already",
+    );
+    let heap = Heap::open(pool.file()).expect("a pool");
+    let visits = BTreeMap::<str, str>::open(&heap, "visits").expect("room");
+    for i in 0..100 {
+        let value = format!("value {i} of all");
+        visits.insert(&i.to_string(), &value).expect("room");
+    }
+    pool.refused_with(&["salvage", "app.pool", "new"], 2, "is open already");
+    drop(visits);
+    heap.close().expect("it is closed");
+    let text = pool.done(&["salvage", "app.pool", "whole", "--checksums", "off"]);
+    let all = "visits: 100 entries\napp.pool: all of it was salvaged to whole\n";
+    assert_eq!(text, all);
+    pool.done(&["check", "whole"]);
+
+    let (bytes, part) = (fs::read(pool.file()).expect("the pool"), b"value 77 of");
+    let places = bytes.windows(part.len()).enumerate();
+    for (at, _) in places.filter(|(_, window)| window == part) {
+        pool.flip(at as u64);
+    }
+    pool.refused_with(&["check", "app.pool"], 1, "something is wrong");
+    let output = pool.run(&["salvage", "app.pool", "new"]);
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(
+        text.starts_with("visits: 99 entries, 1 lost\nat byte "),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("app.pool: a part of it was salvaged to new\n"),
+        "{text}"
+    );
+    pool.done(&["check", "new"]);
+    pool.refused_with(&["salvage", "app.pool", "new"], 2, "new");
+
+    // A pool with nothing but the program's own objects.
+    let own = Pool::new();
+    let output = own.run(&["salvage", "app.pool", "new"]);
+    assert_eq!(output.status.code(), Some(4));
+    own.refused_with(&["salvage", "missing", "newer"], 2, "missing is not there");
+}
+
 #[test]
 fn a_container_is_removed_with_all_that_it_holds() {
     let pool = Pool::new();
@@ -524,7 +579,9 @@ fn help_teaches_with_examples() {
         &["dump", "--help"],
         &["compact", "--help"],
         &["copy", "--help"],
+        &["create", "--help"],
         &["remove", "--help"],
+        &["salvage", "--help"],
     ] {
         let help = pool.done(arguments);
         assert!(

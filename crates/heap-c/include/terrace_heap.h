@@ -84,7 +84,8 @@ enum nvm_status {
     NVM_NONE = 7,    /* there is no such key, no further entry, or no element in the queue. It
                         is not a failure, and nvm_error does not describe it */
     NVM_SHORT = 8,   /* the buffer is too small; not a failure either */
-    NVM_NEWER = 9    /* the pool was written by a newer program, in a format unknown to this one */
+    NVM_NEWER = 9,   /* the pool was written by a newer program, in a format unknown to this one */
+    NVM_OPEN = 10    /* the pool is open already, in this program or in another one */
 };
 
 /* The log for a change (Kannan 2013, section 4.3). */
@@ -105,6 +106,34 @@ int nvm_error_status(void);
 
 /* Creates a heap of at least `bytes` bytes in a new file. */
 nvm_heap *nvm_create(const char *path, uint64_t bytes);
+
+/* Whether the contents of containers have checksums: then what a container returns is what was put into it, or
+ * NVM_DAMAGED, whatever happens to the file. Memory that a program reaches by its own pointers has none. */
+enum nvm_checksums {
+    NVM_CHECKSUMS_DEFAULT = 0, /* on plain files; nvm_salvage: as the old heap */
+    NVM_CHECKSUMS_ON = 1,
+    NVM_CHECKSUMS_OFF = 2
+};
+
+/* Same as nvm_create, with or without checksums (enum nvm_checksums). */
+nvm_heap *nvm_create_with(const char *path, uint64_t bytes, int checksums);
+
+/* Returns 1 if the contents of containers have checksums, and 0 if not, or if there is no such heap. */
+int nvm_has_checksums(nvm_heap *heap);
+
+/* How much nvm_salvage could read. */
+enum nvm_extent {
+    NVM_ALL = 0,    /* all */
+    NVM_PART = 1,   /* a part */
+    NVM_NOTHING = 2 /* nothing */
+};
+
+/* Writes what can be read of a damaged heap, which nobody has open, to a new file: the same roots, and maps and
+ * queues with all entries and elements that can be read. Sets *extent to one of enum nvm_extent, and, unless
+ * `report` is NULL, calls report(sentence, argument) for up to 100 things that could not be read. `checksums`
+ * is one of enum nvm_checksums, for the new heap. The command terrace heap salvage says more. */
+int nvm_salvage(const char *path, const char *to, int checksums, int *extent,
+                void (*report)(const char *sentence, void *argument), void *argument);
 
 /* Opens the heap in a file, whatever state a crash has left it in. NULL if the file holds no heap, or
  * the heap is damaged or open already, or if the file was copied while the heap was open, by anything but

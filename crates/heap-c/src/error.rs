@@ -18,6 +18,7 @@ const AGAIN: c_int = 6;
 pub const NONE: c_int = 7;
 pub const SHORT: c_int = 8;
 const NEWER: c_int = 9;
+const OPEN: c_int = 10;
 
 thread_local! {
     /// The sentence and the status of the last failure.
@@ -44,6 +45,7 @@ fn code(error: &Error) -> c_int {
         Cause::Damaged => DAMAGED,
         Cause::Again => AGAIN,
         Cause::Newer => NEWER,
+        Cause::Open => OPEN,
         _ => SYSTEM,
     }
 }

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use terrace_heap::{Error, Heap, Kind, Ptr, Result};
+use terrace_heap::{Error, Heap, Kind, Mode, Options, Ptr, Result};
 
 use crate::error::{number, pointer, status};
 use crate::registry::{self, Opened, find, on};
-use crate::text;
+use crate::{salvage, text};
 
 /// `nvm_heap`.
 pub struct Handle {
@@ -90,6 +90,26 @@ pub unsafe extern "C" fn nvm_create(path: *const c_char, bytes: u64) -> *mut Han
 ///
 /// `path` is null or a string.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_create_with(
+    path: *const c_char,
+    bytes: u64,
+    checksums: c_int,
+) -> *mut Handle {
+    pointer(|| {
+        // SAFETY: promised by the caller.
+        let path = unsafe { text::path(path)? };
+        let options = match salvage::checksums(checksums)? {
+            Some(checksums) => Options::default().checksums(checksums),
+            None => Options::default(),
+        };
+        Heap::create_with(path, bytes, Mode::Detected, &options).map(register)
+    })
+}
+
+/// # Safety
+///
+/// `path` is null or a string.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_open(path: *const c_char) -> *mut Handle {
     // SAFETY: promised by the caller.
     pointer(|| Heap::open(unsafe { text::path(path)? }).map(register))
@@ -139,6 +159,11 @@ pub extern "C" fn nvm_grow(heap: *mut Handle, bytes: u64) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_bytes(heap: *mut Handle) -> u64 {
     number(|| Ok(find(heap)?.heap.len()))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_has_checksums(heap: *mut Handle) -> c_int {
+    number(|| Ok(find(heap)?.heap.checksums().into())) as c_int
 }
 
 #[unsafe(no_mangle)]

@@ -14,6 +14,7 @@ mod maps;
 mod memory;
 mod queue;
 mod registry;
+mod salvage;
 mod stack;
 mod statistics;
 mod text;

@@ -53,6 +53,11 @@ fn containers_hold_bytes() {
 }
 
 #[test]
+fn damage_is_an_error_and_the_rest_is_salvaged() {
+    Build::new().run("tests/c/salvaged.c", true, &[]);
+}
+
+#[test]
 fn cursors_go_both_ways() {
     let build = Build::new();
     build.run("tests/c/cursors.c", true, &[]);

@@ -157,6 +157,12 @@ mod tests {
 
     const ACCOUNTS: u64 = 40;
 
+    /// Half of the copies: `TERRACE_COPIES`, 60 by default.
+    fn copies() -> u64 {
+        let copies = std::env::var("TERRACE_COPIES").ok();
+        copies.map_or(60, |copies| copies.parse().unwrap()) / 2
+    }
+
     /// Threads move amounts between accounts, and count their moves, while copies are made: each copy has
     /// the sum, and of each thread a count that lies between those before and after the copy.
     #[test]
@@ -206,7 +212,7 @@ mod tests {
             thread::scope(|scope| {
                 (0..2).for_each(|thread| drop(scope.spawn(move || work(thread))));
                 let _stops = Stops(&stop);
-                for _ in 0..30 {
+                for _ in 0..copies() {
                     let before = [0, 1].map(|thread| moves.get(&thread).unwrap());
                     let copy = Simulated::new(4 << 20, Granule::Line);
                     heap.copy_pool(&copy).unwrap();

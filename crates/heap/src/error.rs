@@ -37,6 +37,8 @@ pub enum Cause {
     System,
     /// The pool was written by a newer program, in a format that this one does not know.
     Newer,
+    /// The pool is open already, in this program or in another one.
+    Open,
     /// An older transaction holds a lock that is needed: end this transaction and begin it again.
     Again,
 }
@@ -79,6 +81,11 @@ impl Error {
     /// Returns an error for a pool of a newer format.
     pub(crate) fn newer(message: impl Into<String>) -> Self {
         Self::new(Cause::Newer, message.into())
+    }
+
+    /// Returns an error for a pool that is open already.
+    pub(crate) fn open(message: impl Into<String>) -> Self {
+        Self::new(Cause::Open, message.into())
     }
 
     /// Returns an error of the operating system: "`what`: the system's reason".

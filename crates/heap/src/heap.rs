@@ -83,8 +83,8 @@ impl Heap {
         mode: Mode,
         options: &Options,
     ) -> Result<Self> {
-        let geometry = options.geometry()?;
         let medium = Mapped::create(path.as_ref(), bytes, mode)?;
+        let geometry = options.geometry(medium.kind())?;
         let mut pool = Pool::create(medium, geometry)?;
         pool.medium.medium_mut().name()?;
         Self::open_pool(pool)
@@ -122,10 +122,7 @@ impl Heap {
     ///
     /// Same as [`Heap::open_read`], but for copies.
     pub fn open_copied(path: impl AsRef<Path>) -> Result<Self> {
-        let medium = Mapped::open(path.as_ref(), Mode::Private)?;
-        let heap = Self::recover_pool(survey::open(medium)?)?;
-        heap.core().read_only();
-        Ok(heap)
+        Self::recovered(Mapped::open(path.as_ref(), Mode::Private)?)
     }
 
     /// Opens the pool in a file, or creates one of at least `bytes` bytes if the file does not exist.
@@ -147,8 +144,9 @@ impl Heap {
     ///
     /// There is not enough memory.
     pub fn anonymous(bytes: u64) -> Result<Self> {
-        let geometry = Options::default().geometry()?;
-        Self::open_pool(Pool::create(Mapped::anonymous(bytes)?, geometry)?)
+        let medium = Mapped::anonymous(bytes)?;
+        let geometry = Options::default().geometry(medium.kind())?;
+        Self::open_pool(Pool::create(medium, geometry)?)
     }
 }
 
@@ -167,7 +165,8 @@ impl<M: Medium> Heap<M> {
     }
 
     pub(crate) fn make_on(medium: M, options: &Options) -> Result<Self> {
-        Self::open_pool(Pool::create(medium, options.geometry()?)?)
+        let geometry = options.geometry(medium.kind())?;
+        Self::open_pool(Pool::create(medium, geometry)?)
     }
 
     /// Opens the pool on a medium, whatever state its last user left it in.
@@ -189,6 +188,17 @@ impl<M: Medium> Heap<M> {
         space.pool.upgrade()?;
         space.pool.mark_opened(true)?;
         space.begin_journal()?;
+        Ok(heap)
+    }
+
+    /// Opens the pool on a private medium for reading, even if it was copied while it was open.
+    ///
+    /// # Errors
+    ///
+    /// The pool is damaged, or has the format of a newer program.
+    pub(crate) fn recovered(medium: M) -> Result<Self> {
+        let heap = Self::recover_pool(survey::open(medium)?)?;
+        heap.core().read_only();
         Ok(heap)
     }
 
@@ -290,6 +300,12 @@ impl<M: Medium> Heap<M> {
     /// Returns what kind of medium the pool lies on.
     pub fn kind(&self) -> Kind {
         self.medium().kind()
+    }
+
+    /// Returns whether the contents of the pool's containers have checksums
+    /// ([`Options::checksums`](crate::Options::checksums)).
+    pub fn checksums(&self) -> bool {
+        self.core().space.pool.geometry.checksums
     }
 
     /// Returns the address of the pool's first byte, which stays the same while the heap is open. The

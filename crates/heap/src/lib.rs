@@ -64,6 +64,7 @@ mod ptr;
 mod recovery;
 mod root_table;
 mod roots;
+pub mod salvage;
 mod sink;
 mod survey;
 mod transaction;

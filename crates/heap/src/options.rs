@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result, ensure};
 use crate::layout::{AllocatorKind, Geometry, header};
+use crate::medium::Kind;
 
 /// Options of a new pool.
 ///
@@ -16,16 +17,19 @@ pub struct Options {
     lanes: u16,
     allocator: AllocatorKind,
     seed: Option<u64>,
+    checksums: Option<bool>,
 }
 
 impl Default for Options {
-    /// Returns chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, and a random seed.
+    /// Returns chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, a random seed, and checksums of contents
+    /// where the pool lies on a plain file.
     fn default() -> Self {
         Self {
             chunk_bytes: 1 << 16,
             lanes: 64,
             allocator: AllocatorKind::Nvwa,
             seed: None,
+            checksums: None,
         }
     }
 }
@@ -54,6 +58,16 @@ impl Options {
         self
     }
 
+    /// Sets whether the contents of containers have checksums: then what a container returns is what was
+    /// written to it, or an error of [`Cause::Damaged`](crate::Cause::Damaged), whatever the medium does to
+    /// the pool. By default they have them on plain files, where each put waits for the device, and not on
+    /// memory. Objects that a program reaches by its own pointers have none.
+    #[must_use]
+    pub fn checksums(mut self, checksums: bool) -> Self {
+        self.checksums = Some(checksums);
+        self
+    }
+
     /// Sets the allocator of the pool.
     #[cfg(feature = "experiments")]
     #[must_use]
@@ -62,7 +76,12 @@ impl Options {
         self
     }
 
-    pub(crate) fn geometry(&self) -> Result<Geometry> {
+    /// Returns the parameters of a pool on a medium of some kind.
+    ///
+    /// # Errors
+    ///
+    /// The options are invalid.
+    pub(crate) fn geometry(&self, kind: Kind) -> Result<Geometry> {
         let (chunk_bytes, lanes) = (self.chunk_bytes, self.lanes);
         let shift = chunk_bytes.trailing_zeros();
         ensure(
@@ -82,6 +101,7 @@ impl Options {
             intents: INTENTS,
             allocator: self.allocator,
             seed: self.seed.unwrap_or_else(random),
+            checksums: self.checksums.unwrap_or(kind == Kind::Synced),
         })
     }
 }

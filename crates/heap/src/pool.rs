@@ -8,7 +8,7 @@ use crate::checksum::padded;
 use crate::error::{Error, Result, ensure};
 use crate::journal::Journaled;
 use crate::layout::chunk::Use;
-use crate::layout::{Geometry, header};
+use crate::layout::{Geometry, checked, header};
 use crate::medium::{Kind, Medium, WORD_BYTES};
 
 /// A medium that holds a pool.
@@ -43,6 +43,13 @@ impl<M: Medium> Pool<M> {
         pool.store_flushed(word, &[Use::Lanes { chunks: lanes }.encode(word)]);
         if let Some(bins) = geometry.bins() {
             pool.set_use(bins, Use::Bins);
+        }
+        if geometry.checksums {
+            // A state that is gone is told from one that never was.
+            for lane in 0..usize::from(geometry.lanes) {
+                let at = geometry.settled_of(lane);
+                pool.store_flushed(at, &[checked(at, 0)]);
+            }
         }
         pool.store_regions(0, chunks);
         pool.set_used(made);
@@ -260,6 +267,8 @@ fn outside(offset: u64, len: u64, what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checksum::checksum;
+    use crate::error::Cause;
     use crate::layout::AllocatorKind;
     use crate::medium::simulated::{Granule, Simulated};
     use crate::survey;
@@ -270,6 +279,7 @@ mod tests {
         intents: 5,
         allocator: AllocatorKind::Nvwa,
         seed: 0,
+        checksums: false,
     };
 
     fn created() -> Pool<Simulated> {
@@ -301,13 +311,36 @@ mod tests {
     #[test]
     fn each_bit_of_the_header_is_checked() {
         let bytes = created().medium.medium().bytes();
-        assert_eq!(header::VERSION, 4, "one bit more or less is no version");
+        assert_eq!(
+            header::VERSION,
+            5,
+            "a version that is one bit more or less has another check"
+        );
         for bit in (0..512).chain(64 * 8..80 * 8) {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             let medium = Simulated::from_bytes(&damaged, Granule::Line);
             assert!(survey::open(medium).is_err(), "bit {bit}");
         }
+    }
+
+    /// A header that is whole, of a version that is not known yet, is no damage.
+    #[test]
+    fn a_newer_pool_is_told_from_a_damaged_one() {
+        let refused = |words: [u64; header::WORDS]| {
+            let mut bytes = created().medium.medium().bytes();
+            bytes[..64].copy_from_slice(bytemuck::cast_slice(&words));
+            let opened = survey::open(Simulated::from_bytes(&bytes, Granule::Line));
+            opened.err().unwrap()
+        };
+        let mut words = header::encode(&GEOMETRY);
+        words[1] += 1;
+        assert_eq!(refused(words).cause(), Cause::Damaged);
+        words[7] = checksum(0, &words[..7]);
+        let newer = refused(words);
+        assert_eq!(newer.cause(), Cause::Newer);
+        let sentence = format!("format version {}", header::VERSION + 1);
+        assert!(newer.to_string().contains(&sentence), "{newer}");
     }
 
     #[test]

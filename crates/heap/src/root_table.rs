@@ -79,7 +79,14 @@ impl Roots {
         }
         let at = self.free.pop().expect("a chunk has room for roots");
         space.pool.store_words(at, &[0]);
-        space.pool.store_words(at + 8, &root.encode(at)?);
+        let words = root.encode(at)?;
+        if space.pool.geometry.checksums {
+            // The check comes last, so that a root whose check is wrong is damage.
+            space.pool.store_words(at + 8, &words[..words.len() - 1]);
+            space.pool.medium.flush(at, ROOT_BYTES);
+            space.pool.medium.fence()?;
+        }
+        space.pool.store_words(at + 8, &words);
         space.pool.medium.flush(at, ROOT_BYTES);
         space.pool.medium.fence()?;
         self.named.insert(root.name.clone(), at);
@@ -108,7 +115,7 @@ impl Roots {
         })?;
         // The null becomes durable, and the operation that stored it is never repeated: it might find
         // another root there.
-        held.own_past_operations(space, Range::word(at))?;
+        held.own_past_operations(space, Range::new(at, ROOT_BYTES))?;
         pool.medium.store_word(at + ROOT_CHECK_AT, 0);
         pool.medium.flush(at + ROOT_CHECK_AT, WORD_BYTES);
         pool.medium.fence()?;

@@ -3,7 +3,7 @@
 
 use std::mem;
 
-use crate::checksum::padded;
+use crate::checksum::{Checksum, padded};
 use crate::error::Result;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
@@ -130,6 +130,38 @@ pub(crate) trait Source {
         Ok(rest.is_empty() || pool.medium.load_word(at) == padded(rest))
     }
 
+    /// Adds words from an offset on to a checksum.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Source::load`].
+    #[inline]
+    fn add_to(&self, sum: &mut Checksum, offset: u64, len: u64) -> Result<()> {
+        if self.is_changed_at(offset, len)? {
+            return self.add_changed(sum, offset, len);
+        }
+        let pool = self.pool();
+        pool.check(offset, len, "a container")?;
+        for at in (offset..offset + len).step_by(8) {
+            sum.word(pool.medium.load_word(at));
+        }
+        Ok(())
+    }
+
+    /// Same as [`Source::add_to`], where there may be changes.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Source::load`].
+    #[inline(never)]
+    fn add_changed(&self, sum: &mut Checksum, offset: u64, len: u64) -> Result<()> {
+        self.pool().check(offset, len, "a container")?;
+        let mut words = vec![0; (len / WORD_BYTES) as usize];
+        self.load(offset, &mut words)?;
+        words.iter().for_each(|&word| sum.word(word));
+        Ok(())
+    }
+
     /// Hints that these bytes are read soon. They need not lie in the pool.
     #[inline]
     fn prefetch(&self, offset: u64, len: u64) {
@@ -211,6 +243,10 @@ pub(crate) trait Sink: Source {
 pub(crate) enum Contents<'a> {
     /// These parts, one after the other, each filled with zeros to a whole word.
     Parts(&'a [&'a [u8]]),
+    /// Such parts, and behind them their checksum, seeded with the offset of the object.
+    Checked(&'a [&'a [u8]]),
+    /// As many bytes as this, a multiple of 8: the words that are returned for the offset of the object.
+    Placed(u64, &'a dyn Fn(u64) -> Vec<u64>),
     /// A number of zeros.
     Zeros(u64),
 }
@@ -220,6 +256,8 @@ impl Contents<'_> {
     pub fn bytes(&self) -> u64 {
         match self {
             Contents::Parts(parts) => padded_len(parts),
+            Contents::Checked(parts) => padded_len(parts) + WORD_BYTES,
+            Contents::Placed(bytes, _) => *bytes,
             Contents::Zeros(bytes) => bytes.next_multiple_of(WORD_BYTES),
         }
     }

@@ -1,4 +1,4 @@
-//! The format: pools that were made when it was version 1, 2 or 3 must open, and become pools of version 4.
+//! The format: pools that were made when it was version 1 to 4 must open, and become pools of version 5.
 
 use std::sync::Arc;
 
@@ -36,6 +36,12 @@ const VERSION_4: &str = "\
 0: 5041454852524554 f00010c00000004
 24: 7
 56: c09b0259c021542e
+";
+/// Contents may have checksums, which this pool has not.
+const VERSION_5: &str = "\
+0: 5041454852524554 f00010c00000005
+24: 7
+56: 2d9a2f17984063ec
 ";
 const GOLDEN: &str = "\
 64: 600b00000000000a 72b3000000000006
@@ -110,7 +116,7 @@ fn pool(rows: &str) -> Arc<Simulated> {
 
 #[test]
 fn pools_of_all_versions_open() {
-    for header in [VERSION_1, VERSION_2, VERSION_3, VERSION_4] {
+    for header in [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5] {
         opens(&format!("{header}{GOLDEN}"));
     }
 }
@@ -135,5 +141,5 @@ fn opens(rows: &str) {
 #[test]
 fn what_is_written_is_what_was_written() {
     let now = rows(&make().unwrap().bytes());
-    assert!(now == format!("{VERSION_4}{GOLDEN}"), "{now}");
+    assert!(now == format!("{VERSION_5}{GOLDEN}"), "{now}");
 }

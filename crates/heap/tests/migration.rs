@@ -1,5 +1,5 @@
 //! Pools that programs of format versions 2 and 3 have made (`pools/`): they open, hold what they held, and
-//! become pools of version 4, whenever that is interrupted.
+//! become pools of version 5, whenever that is interrupted.
 //!
 //! Each has chunks of 4 KiB and 2 lanes. What they hold is said by the functions of [`Containers`].
 
@@ -167,7 +167,7 @@ fn containers_hold_what_they_held() {
         assert_eq!(containers.objects().unwrap(), used(&heap));
         drop(containers);
         heap.close().unwrap();
-        assert_eq!(version(&pool.bytes()), 4);
+        assert_eq!(version(&pool.bytes()), 5);
 
         let again = memory(&pool.bytes());
         assert_eq!(check(Arc::clone(&again)), []);
@@ -229,7 +229,7 @@ fn a_journal_is_replayed() {
     }
     drop(map);
     heap.close().unwrap();
-    assert_eq!(version(&std::fs::read(file.path()).unwrap()), 4);
+    assert_eq!(version(&std::fs::read(file.path()).unwrap()), 5);
 }
 
 /// Containers of version 3 have no record of their types, and get one by the first opening.

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use terrace_base::Bytes;
 
 use super::Results;
 
 /// Inspect, check and compact pools of the persistent heap
 ///
 /// A pool is a file in which a program keeps data with the library terrace-heap, so that they survive
-/// the program's end and crashes. All commands but compact and remove only read: recovery runs in private
+/// the program's end and crashes. All commands but compact, create and remove only read: recovery runs in private
 /// memory, and the file stays as it is. A pool that is open elsewhere is refused: close it first, or have
 /// the program that has it open make a copy (Heap::copy in Rust, nvm_copy in C). A copy that cp or another
 /// tool makes of an open pool may hold parts of changes; opening it is refused where the file system tells
@@ -21,7 +22,8 @@ Examples:
   terrace heap check app.pool && ./app         only if nothing is wrong with it
   terrace heap dump app.pool | grep root       what lies where
   terrace heap dump --object 16384 app.pool    the bytes of one object
-  terrace heap copy app.pool backup.pool       a copy that opens as a closed pool")]
+  terrace heap copy app.pool backup.pool       a copy that opens as a closed pool
+  terrace heap salvage app.pool new.pool       what can be read of a damaged pool")]
 pub struct Heap {
     #[command(subcommand)]
     pub command: Command,
@@ -46,7 +48,7 @@ Examples:
     /// empty. Looks into containers: the order of keys, the hashes and places of entries, counts, and that
     /// each object is in use and belongs to one container. Each finding is a sentence with its offset; the
     /// first 100 are printed, with the number of the rest. The state that a crash leaves is no finding:
-    /// opening a pool recovers from it. Contents of objects have no checksum.
+    /// opening a pool recovers from it. Contents are checked where the pool has checksums of them.
     ///
     /// The exit code is 0 if the pool is sound, and 1 if it is not.
     #[command(after_long_help = "\
@@ -68,7 +70,9 @@ Example:
   terrace heap compact app.pool")]
     Compact(Pool),
     Copy(Copy),
+    Create(Create),
     Remove(Remove),
+    Salvage(Salvage),
 }
 
 /// Copy a pool to a new file
@@ -94,6 +98,72 @@ pub struct Copy {
     /// New file
     #[arg(value_name = "NEW")]
     pub to: PathBuf,
+}
+
+/// Create a pool without anything in it
+///
+/// Programs create their pools themselves; this is for a pool with other options than theirs. With checksums of
+/// contents, a container returns what was written to it, or an error, whatever the disk does to the file.
+#[derive(Args)]
+#[command(after_long_help = "\
+Example:
+  terrace heap create app.pool 64M --checksums on")]
+pub struct Create {
+    /// New file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Bytes of the pool
+    #[arg(value_name = "SIZE", value_parser = Bytes::parse)]
+    pub size: Bytes,
+
+    /// Whether contents have checksums [default: on for a plain file, off in memory]
+    #[arg(long, value_name = "WHETHER")]
+    pub checksums: Option<Whether>,
+}
+
+/// Write what can be read of a damaged pool to a new one
+///
+/// The new pool has the same roots, and containers of the same types with all entries and elements that can be
+/// read. Each container has a line with the number of its entries; what could not be read is said by a sentence
+/// each, up to 100 of them, with the number of the rest. The damaged pool stays as it is.
+///
+/// In a pool with checksums of contents, what is salvaged is what was written; in others it is what is
+/// structurally sound. Of a vector, the elements before the first damaged one are salvaged. Objects that a
+/// program reaches by its own pointers are not. The new pool is made in memory first.
+///
+/// The exit code is 0 if all was salvaged, 3 if a part was, and 4 if nothing was.
+#[derive(Args)]
+#[command(after_long_help = "\
+Example:
+  terrace heap check app.pool || terrace heap salvage app.pool new.pool")]
+pub struct Salvage {
+    /// Pool
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// New file
+    #[arg(value_name = "NEW")]
+    pub to: PathBuf,
+
+    /// Whether contents of the new pool have checksums [default: as those of the old one]
+    #[arg(long, value_name = "WHETHER")]
+    pub checksums: Option<Whether>,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Whether {
+    /// Yes
+    On,
+    /// No
+    Off,
+}
+
+impl From<Whether> for bool {
+    fn from(whether: Whether) -> Self {
+        whether == Whether::On
+    }
 }
 
 /// Remove a container from a pool, with all that it holds

@@ -143,6 +143,7 @@ mod tests {
             intents: 5,
             allocator: AllocatorKind::Nvwa,
             seed: 0,
+            checksums: false,
         };
         Pool::create(Simulated::new(16 << 12, Granule::Line), geometry).unwrap()
     }

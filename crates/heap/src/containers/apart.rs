@@ -1,9 +1,11 @@
 //! Stored values: in their entry or, if they are long, apart from it, up to as many bytes as a pool has.
 //!
 //! A value that lies apart and has at most [`part_bytes`] is an object of its own; a longer one is a list
-//! of pointers to such objects. The length tells which.
+//! of pointers to such objects. The length tells which. Where contents have checksums, each of these objects
+//! ends with its own.
 
-use crate::error::Result;
+use crate::checksum::Checksum;
+use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
 use crate::medium::WORD_BYTES;
 use crate::sink::{Contents, Sink, Source};
@@ -13,10 +15,47 @@ use super::data::Value;
 /// Bit that marks a value that lies apart, in a word that holds its length.
 pub(super) const APART: u64 = 1 << 63;
 
-/// Returns the bytes of each part of a value but the last: 15 chunks, whose contents a record can still
-/// cover where chunks have 64 KiB, and for which a fragmented pool has room.
-pub(super) fn part_bytes(geometry: &Geometry) -> u64 {
-    geometry.offset_of(15).min(geometry.max_object())
+/// How values that lie apart are divided.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    /// The bytes of each part but the last.
+    pub bytes: u64,
+    /// Whether each ends with its checksum.
+    pub checked: bool,
+}
+
+impl Parts {
+    /// Returns the parts of a pool: of 15 chunks, whose contents a record can still cover where chunks have
+    /// 64 KiB, and for which a fragmented pool has room.
+    pub fn of(geometry: &Geometry) -> Self {
+        let checked = geometry.checksums;
+        let whole = geometry.offset_of(15).min(geometry.max_object());
+        Self {
+            bytes: whole - WORD_BYTES * u64::from(checked),
+            checked,
+        }
+    }
+
+    fn make<S: Sink>(&self, sink: &mut S, bytes: &[u8]) -> Result<u64> {
+        match self.checked {
+            false => sink.make(&Contents::Parts(&[bytes])),
+            true => sink.make(&Contents::Checked(&[bytes])),
+        }
+    }
+
+    /// Checks that the bytes of an object are those that were stored there.
+    fn expect(&self, source: &impl Source, at: u64, bytes: &[u8]) -> Result<()> {
+        if !self.checked {
+            return Ok(());
+        }
+        let mut sum = Checksum::new(at);
+        sum.bytes(bytes);
+        let behind = at.saturating_add(bytes.len().next_multiple_of(8) as u64);
+        let same = source.word(behind)? == sum.finish();
+        ensure(same, || {
+            Error::damaged(format!("the value at {at} of the pool is damaged"))
+        })
+    }
 }
 
 /// The place of a value.
@@ -25,8 +64,8 @@ pub(super) struct Stored {
     /// Offset of the value, or of its list of parts.
     pub at: u64,
     pub len: u64,
-    /// [`part_bytes`] of the pool, if the value lies apart.
-    part: Option<u64>,
+    /// Its parts, if the value lies apart.
+    part: Option<Parts>,
 }
 
 impl Stored {
@@ -38,7 +77,7 @@ impl Stored {
     }
 
     /// Returns the place of a value that lies apart.
-    pub fn apart(at: u64, len: u64, part: u64) -> Self {
+    pub fn apart(at: u64, len: u64, part: Parts) -> Self {
         let part = Some(part);
         Self { at, len, part }
     }
@@ -50,7 +89,7 @@ impl Stored {
     ///
     /// The pointer is not in the pool.
     #[inline]
-    pub fn decode(source: &impl Source, said: u64, at: u64, part: u64) -> Result<Self> {
+    pub fn decode(source: &impl Source, said: u64, at: u64, part: Parts) -> Result<Self> {
         match said & APART {
             0 => Ok(Self::within(at, said)),
             _ => Ok(Self::apart(source.word(at)?, said & !APART, part)),
@@ -67,14 +106,14 @@ impl Stored {
     /// # Errors
     ///
     /// The pool is full, or a fence failed.
-    pub fn store<S: Sink>(sink: &mut S, bytes: &[u8], part: u64) -> Result<u64> {
-        if bytes.len() as u64 <= part {
-            return sink.make(&Contents::Parts(&[bytes]));
+    pub fn store<S: Sink>(sink: &mut S, bytes: &[u8], part: Parts) -> Result<u64> {
+        if bytes.len() as u64 <= part.bytes {
+            return part.make(sink, bytes);
         }
-        let pieces = bytes.chunks(part as usize);
-        let list = pieces.map(|piece| sink.make(&Contents::Parts(&[piece])));
+        let pieces = bytes.chunks(part.bytes as usize);
+        let list = pieces.map(|piece| part.make(sink, piece));
         let list = list.collect::<Result<Vec<_>>>()?;
-        sink.make_words(&list)
+        part.make(sink, bytemuck::cast_slice(&list))
     }
 
     /// Returns the value.
@@ -87,6 +126,21 @@ impl Stored {
         V::read(self.len as usize, |into| self.load(source, into))
     }
 
+    /// Returns the bytes of the value, of whatever type it is.
+    ///
+    /// # Errors
+    ///
+    /// A part of the value is not in the pool, or damaged.
+    pub fn bytes(&self, source: &impl Source) -> Result<Vec<u8>> {
+        // A damaged length must not take memory that the pool does not have.
+        ensure(self.len <= source.bytes(), || {
+            Error::damaged(format!("a value at {} is longer than the pool", self.at))
+        })?;
+        let mut bytes = vec![0; self.len as usize];
+        self.load(source, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Reads the bytes of the value.
     ///
     /// # Errors
@@ -95,16 +149,39 @@ impl Stored {
     #[inline(always)]
     pub fn load(&self, source: &impl Source, into: &mut [u8]) -> Result<()> {
         match self.part {
-            Some(part) if self.len > part => self.load_parts(source, part, into),
+            Some(part) if part.checked || self.len > part.bytes => {
+                self.load_parts(source, part, into)
+            }
             _ => source.load_bytes(self.at, into),
         }
     }
 
     #[cold]
-    fn load_parts(&self, source: &impl Source, part: u64, into: &mut [u8]) -> Result<()> {
-        let places = (self.at..).step_by(WORD_BYTES as usize);
-        let mut pieces = places.zip(into.chunks_mut(part as usize));
-        pieces.try_for_each(|(at, piece)| source.load_bytes(source.word(at)?, piece))
+    fn load_parts(&self, source: &impl Source, part: Parts, into: &mut [u8]) -> Result<()> {
+        let load = |at, piece: &mut [u8]| {
+            source.load_bytes(at, piece)?;
+            part.expect(source, at, piece)
+        };
+        if self.len <= part.bytes {
+            return load(self.at, into);
+        }
+        let places = self.places(source, part)?;
+        let mut pieces = places.into_iter().zip(into.chunks_mut(part.bytes as usize));
+        pieces.try_for_each(|(at, piece)| load(at, piece))
+    }
+
+    /// Returns the offsets of the parts of a value that has several.
+    fn places(&self, source: &impl Source, part: Parts) -> Result<Vec<u64>> {
+        // A damaged length must not take memory that the pool does not have.
+        source.pool().check(
+            self.at,
+            self.len.div_ceil(part.bytes) * WORD_BYTES,
+            "a container",
+        )?;
+        let mut places = vec![0; self.len.div_ceil(part.bytes) as usize];
+        source.load(self.at, &mut places)?;
+        part.expect(source, self.at, bytemuck::cast_slice(&places))?;
+        Ok(places)
     }
 
     /// Frees the value, if it lies apart.
@@ -127,10 +204,8 @@ impl Stored {
             return Ok(Vec::new());
         };
         let mut objects = vec![self.at];
-        if self.len > part {
-            for i in 0..self.len.div_ceil(part) {
-                objects.push(source.word(self.at.saturating_add(i * WORD_BYTES))?);
-            }
+        if self.len > part.bytes {
+            objects.extend(self.places(source, part)?);
         }
         Ok(objects)
     }

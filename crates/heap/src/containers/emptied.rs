@@ -9,12 +9,12 @@ use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
 use crate::heap::Heap;
 use crate::lane::own::Stamp;
-use crate::lane::window::Range;
 use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::medium::Medium;
 use crate::operation::Operation;
 use crate::sink::{Sink, Source};
 
+use super::root::{pointer_of, range_of, set_pointer};
 use super::{btree_map, hash_map, queue, vector};
 
 /// Objects that a step frees, and then stops.
@@ -106,9 +106,9 @@ impl<C: Emptying, M: Medium> Work<'_, C, M> {
     ) -> Result<()> {
         let root = self.root;
         self.operate(|operation| {
-            operation.own(&[Range::word(root)])?;
+            operation.own(&[range_of(operation.pool(), root)])?;
             with(operation)?;
-            operation.set(root, word)
+            set_pointer(operation, root, word)
         })
     }
 
@@ -143,7 +143,11 @@ pub(super) fn clear<C: Emptying, M: Medium>(
     root: u64,
     last: Vec<Stamp>,
 ) -> (Result<()>, Option<Stamp>) {
-    let table = heap.core().space.pool.medium.load_word(root) & FIELD_MAX;
+    let pointer = pointer_of(&heap.core().space.pool, root);
+    let table = match pointer {
+        Ok(pointer) => pointer & FIELD_MAX,
+        Err(error) => return (Err(error), None),
+    };
     let mut work = Work {
         heap,
         container,
@@ -199,13 +203,17 @@ impl<M: Medium> Heap<M> {
     /// A container is damaged, or a fence failed.
     pub(crate) fn finish_emptying(&self) -> Result<()> {
         for root in self.roots()? {
-            let word = root.pointer.offset();
+            let (word, pool) = (root.pointer.offset(), &self.core().space.pool);
             let mark = match word >> FIELD_BITS {
                 1 => Mark::Emptied,
                 2 => Mark::Removed,
                 _ => continue,
             };
             if !is_container(self, root.kind, word) {
+                continue;
+            }
+            if pointer_of(pool, root.place.offset()).is_err() {
+                // The mark may be damage; the container says so to who opens it.
                 continue;
             }
             self.carry_out(root.place.offset(), root.kind, mark)?;
@@ -219,7 +227,7 @@ impl<M: Medium> Heap<M> {
     /// Empties or frees the container of a root, of which nothing is known.
     fn carry_out(&self, root: u64, kind: u16, mark: Mark) -> Result<()> {
         let pool = &self.core().space.pool;
-        let table = pool.medium.load_word(root) & FIELD_MAX;
+        let table = pointer_of(pool, root)? & FIELD_MAX;
         if table == 0 {
             return Ok(());
         }

@@ -16,6 +16,7 @@ use crate::sink::Source;
 
 use super::data::Key;
 use super::emptied::is_container;
+use super::root::pointer_of;
 use super::types::Types;
 use super::{btree_map, hash_map, queue, vector};
 
@@ -39,7 +40,7 @@ pub(crate) trait Inspecting {
 }
 
 /// Returns the order of keys of a type by its identity, if it is one of those that this crate names.
-fn order_of(types: &Types) -> Option<Order> {
+pub(super) fn order_of(types: &Types) -> Option<Order> {
     fn named<K: Key + ?Sized>() -> (String, Order) {
         (K::identity().into_owned(), K::compare)
     }
@@ -104,6 +105,7 @@ impl<M: Medium> Heap<M> {
         wrong: &mut dyn FnMut(u64, String),
     ) -> Result<Vec<u64>> {
         let pool: &Pool<M> = &self.core().space.pool;
+        pointer_of(pool, root.place.offset())?;
         let guard = Guard::new(None);
         match root.kind {
             btree_map::ROOT_KIND => {

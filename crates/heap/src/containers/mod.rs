@@ -14,6 +14,7 @@ mod identity;
 pub(crate) mod inspected;
 pub mod queue;
 mod root;
+pub(crate) mod salvaged;
 mod types;
 pub mod vector;
 

@@ -7,11 +7,65 @@ use crate::heap::Heap;
 use crate::lane::own::Stamp;
 use crate::lane::window::Range;
 use crate::layout::FIELD_MAX;
+use crate::layout::root::{ROOT_BYTES, ROOT_CHECK_AT, ROOT_WORDS, bound, pointer};
 use crate::medium::Medium;
 use crate::operation::Operation;
-use crate::ptr::{Place, Ptr};
-use crate::sink::Sink;
+use crate::pool::Pool;
+use crate::ptr::Place;
+use crate::sink::{Contents, Sink};
 use crate::transaction::Transaction;
+
+/// Returns the word of a container's root: the pointer to its table.
+///
+/// # Errors
+///
+/// It is damaged.
+pub(super) fn pointer_of<M: Medium>(pool: &Pool<M>, root: u64) -> Result<u64> {
+    match pool.geometry.checksums {
+        false => Ok(pool.medium.load_word(root)),
+        true => pointer(root, &pool.load_words(root)),
+    }
+}
+
+/// Changes the word of a container's root. The operation owns the root ([`range_of`]).
+///
+/// # Errors
+///
+/// The root is not in the pool.
+pub(super) fn set_pointer<S: Sink>(sink: &mut S, root: u64, word: u64) -> Result<()> {
+    if sink.pool().geometry.checksums {
+        let words = sink.words::<ROOT_WORDS>(root)?;
+        sink.set(root + ROOT_CHECK_AT, bound(root, &words, word))?;
+    }
+    sink.set(root, word)
+}
+
+/// Makes the table of a container of these words; `seal` puts the checks into those for an offset.
+///
+/// # Errors
+///
+/// The pool is full, or a fence failed.
+pub(super) fn make_table<S: Sink>(
+    sink: &mut S,
+    words: &[u64],
+    seal: fn(u64, &[u64]) -> Vec<u64>,
+) -> Result<u64> {
+    match sink.pool().geometry.checksums {
+        false => sink.make_words(words),
+        true => {
+            let bytes = size_of_val(words) as u64;
+            sink.make(&Contents::Placed(bytes, &|at| seal(at, words)))
+        }
+    }
+}
+
+/// Returns the bytes of a root that change with its pointer.
+pub(super) fn range_of<M: Medium>(pool: &Pool<M>, root: u64) -> Range {
+    match pool.geometry.checksums {
+        false => Range::word(root),
+        true => Range::new(root, ROOT_BYTES),
+    }
+}
 
 impl<M: Medium> Heap<M> {
     /// Returns the object to which a root points. If the root is null, `make` makes the object, and the
@@ -25,21 +79,22 @@ impl<M: Medium> Heap<M> {
         root: Place<T>,
         make: impl Fn(&mut Operation<M>) -> Result<u64>,
     ) -> Result<(u64, Option<Stamp>)> {
-        let found = self.read(root)?;
-        if !found.is_null() {
-            ensure(found.offset() <= FIELD_MAX, || {
+        let pool = &self.core().space.pool;
+        let found = pointer_of(pool, root.offset())?;
+        if found != 0 {
+            ensure(found <= FIELD_MAX, || {
                 Error::usage(
                     "the container was being emptied when that failed; close the heap, and open it again",
                 )
             })?;
-            return Ok((found.offset(), None));
+            return Ok((found, None));
         }
         let core = self.core();
         core.with_room(|| {
             let mut operation = Operation::begin(core, None)?;
-            operation.own(&[Range::word(root.offset())])?;
+            operation.own(&[range_of(pool, root.offset())])?;
             let at = make(&mut operation)?;
-            operation.set(root.offset(), at)?;
+            set_pointer(&mut operation, root.offset(), at)?;
             Ok((at, operation.commit()?))
         })
     }
@@ -58,7 +113,7 @@ impl<M: Medium> Heap<M> {
     ) -> Result<u64> {
         let tx = self.begin()?;
         let new = convert(&mut &tx, old)?;
-        tx.write(root, &Ptr::at(new))?;
+        set_pointer(&mut &tx, root.offset(), new)?;
         tx.commit()?;
         // No operation until here is repeated after a crash, so no guard has to record this one.
         self.core().lanes.settle(&self.core().space)?;

@@ -16,8 +16,9 @@ use crate::pool::Pool;
 
 /// Operations of which the ranges are kept: F - 1, F and F + 1.
 const KEPT: usize = 3;
-/// Number of ranges of an operation that fit here; others are kept under the lock.
-const RANGES: usize = 2;
+/// Number of ranges of an operation that fit here, as many as an intent names; others are kept under the
+/// lock.
+const RANGES: usize = 4;
 /// Stands for ranges that are kept under the lock.
 const WIDE: u64 = u64::MAX;
 /// Bits of a packed range's length, in words.
@@ -101,14 +102,16 @@ impl Window {
     #[inline]
     pub fn enter(&self, sequence: u64, ranges: impl Iterator<Item = Range> + Clone) {
         let kept = &self.ranges[sequence as usize % KEPT];
-        let mut few = ranges.clone();
-        let mut packed = || few.next().map_or(Some(0), Range::pack);
-        match (packed(), packed(), few.next()) {
-            (Some(first), Some(second), None) => {
-                kept[0].store(first, Ordering::Relaxed);
-                kept[1].store(second, Ordering::Relaxed);
-            }
-            _ => self.enter_wide(sequence, ranges.collect()),
+        let (mut few, mut all) = (ranges.clone(), [0; RANGES]);
+        let mut pack =
+            |word: &mut u64| few.next().map_or(Some(0), Range::pack).map(|it| *word = it);
+        let packed = all.iter_mut().all(|word| pack(word).is_some());
+        match packed && few.next().is_none() {
+            true => kept
+                .iter()
+                .zip(all)
+                .for_each(|(kept, word)| kept.store(word, Ordering::Relaxed)),
+            false => self.enter_wide(sequence, ranges.collect()),
         }
         self.fenced.store(sequence, Ordering::Release);
     }
@@ -282,7 +285,7 @@ impl Window {
     #[inline]
     fn few(&self, sequence: u64) -> Option<[Range; RANGES]> {
         let kept = &self.ranges[sequence as usize % KEPT];
-        let words = [0, 1].map(|i| kept[i].load(Ordering::Relaxed));
+        let words = std::array::from_fn(|i: usize| kept[i].load(Ordering::Relaxed));
         (words[0] != WIDE).then(|| words.map(Range::unpack))
     }
 }
@@ -329,9 +332,9 @@ mod tests {
     #[test]
     fn many_ranges_are_kept_too() {
         let window = Window::new(0);
-        let three = [0, 800, 1600].map(Range::word);
-        window.enter(1, three.into_iter());
-        assert_eq!(window.kept(&lock(&window.wide), 1), three);
+        let many = [0, 800, 1600, 2400, 3200].map(Range::word);
+        window.enter(1, many.into_iter());
+        assert_eq!(window.kept(&lock(&window.wide), 1), many);
         assert!(window.may_concern(&[Range::word(1600)]));
         assert!(window.last_names(Range::word(1600)) && !window.last_names(Range::word(1608)));
     }

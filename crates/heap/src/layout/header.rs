@@ -9,9 +9,9 @@ const MAGIC: u64 = u64::from_le_bytes(*b"TERRHEAP");
 /// "TERRREGN".
 const REGION_MAGIC: u64 = u64::from_le_bytes(*b"TERRREGN");
 /// Version of the format. Version 1 had no journal; version 2 had no seed, and other B-trees and queues;
-/// version 3 had neither types of containers nor the line that says which file is open. Pools of all become
-/// version 4 when they are opened. Other versions are refused.
-pub(crate) const VERSION: u64 = 4;
+/// version 3 had neither types of containers nor the line that says which file is open; version 4 had no
+/// checksums of contents. Pools of all become version 5 when they are opened. Other versions are refused.
+pub(crate) const VERSION: u64 = 5;
 /// The oldest known version.
 const OLDEST: u64 = 1;
 
@@ -37,6 +37,8 @@ pub(crate) const BYTES: u64 = OPENED_AT + OPENED_BYTES;
 const SHIFT_AT: u32 = 32;
 const LANES_AT: u32 = 40;
 const INTENTS_AT: u32 = 56;
+/// The bit of byte 16 that says that contents have checksums.
+const CHECKSUMS: u64 = 1 << 8;
 
 /// Encodes the words that never change.
 pub(crate) fn encode(geometry: &Geometry) -> [u64; WORDS] {
@@ -50,6 +52,7 @@ pub(crate) fn encode(geometry: &Geometry) -> [u64; WORDS] {
         AllocatorKind::Nvwa => 0,
         AllocatorKind::Naive => 1,
     };
+    words[2] |= CHECKSUMS * u64::from(geometry.checksums);
     words[3] = geometry.seed;
     words[7] = checksum(0, &words[..7]);
     words
@@ -107,16 +110,17 @@ pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
         shift: (words[1] >> SHIFT_AT) as u8 as u32,
         lanes: (words[1] >> LANES_AT) as u16,
         intents: (words[1] >> INTENTS_AT) as u8,
-        allocator: match words[2] {
+        allocator: match words[2] & !CHECKSUMS {
             0 => AllocatorKind::Nvwa,
             _ => AllocatorKind::Naive,
         },
         seed: words[3],
+        checksums: words[2] & CHECKSUMS != 0,
     };
     let sane = SHIFTS.contains(&geometry.shift)
         && (1..=256).contains(&geometry.lanes)
         && geometry.intents >= MIN_INTENTS
-        && words[2] <= 1;
+        && words[2] & !CHECKSUMS <= 1;
     if !sane || checksum(0, &with_version(words, version)[..7]) != words[7] {
         return Err(Error::damaged(
             "the pool's header is damaged: its checksum is wrong",

@@ -2,6 +2,7 @@
 
 use super::{FIELD_BITS, FIELD_MAX};
 use crate::checksum::checksum;
+use crate::medium::WORD_BYTES;
 
 /// Words of an intent: a line.
 pub(crate) const INTENT_WORDS: usize = 8;
@@ -10,8 +11,12 @@ pub(crate) const MAX_PAIRS: usize = 3;
 /// The most objects that belong to an intent without a log.
 pub(crate) const MAX_RECORDS: u64 = 255;
 
-/// The most words that make a slot filled by an intent visible.
-pub(crate) const MAX_SLOT_PAIRS: usize = 2;
+/// The most words that make a slot filled by an intent visible, wherever they lie.
+pub(crate) const FAR_PAIRS: usize = 2;
+/// The most such words if they lie near each other.
+const MAX_SLOT_PAIRS: usize = 3;
+/// Bytes within which such words lie: the places of all but the first have 16 bits, in words.
+const NEAR_BYTES: u64 = 1 << 19;
 
 /// Bits of the fields of the first word.
 const KIND_AT: u32 = FIELD_BITS;
@@ -113,7 +118,13 @@ impl Intent {
             Intent::Slot { filled, .. } => {
                 words[5] = filled.offset;
                 words[6] = u64::from(filled.len) | u64::from(filled.check) << 32;
-                (4, 0)
+                match pairs.len() <= FAR_PAIRS {
+                    true => (4, 0),
+                    false => {
+                        put_near(&mut words, pairs);
+                        (5, 0)
+                    }
+                }
             }
         };
         let count = pairs.len() as u64;
@@ -148,13 +159,61 @@ impl Intent {
                     len: words[6] as u32,
                     check: (words[6] >> 32) as u32,
                 },
-                pairs: std::array::from_fn(|i| (words[1 + 2 * i], words[2 + 2 * i])),
-                count: ((words[0] >> PAIRS_AT) as usize & 0xf).min(MAX_SLOT_PAIRS),
+                pairs: [
+                    (words[1], words[2]),
+                    (words[3], words[4]),
+                    Default::default(),
+                ],
+                count: ((words[0] >> PAIRS_AT) as usize & 0xf).min(FAR_PAIRS),
+            },
+            5 => Intent::Slot {
+                filled: Filled {
+                    offset: words[5] & FIELD_MAX,
+                    len: words[6] as u32,
+                    check: (words[6] >> 32) as u32,
+                },
+                pairs: near(&words),
+                count: MAX_SLOT_PAIRS,
             },
             _ => return None,
         };
         Some((words[0] & FIELD_MAX, intent))
     }
+}
+
+/// Returns whether an intent has room for these words beside a filled slot.
+pub(crate) fn fit_slot(pairs: &[(u64, u64)]) -> bool {
+    let places = || pairs.iter().map(|&(offset, _)| offset);
+    let (first, last) = (places().min(), places().max());
+    let spread = first.zip(last).map_or(0, |(first, last)| last - first);
+    pairs.len() <= FAR_PAIRS || pairs.len() == MAX_SLOT_PAIRS && spread < NEAR_BYTES
+}
+
+/// Puts three words that lie near each other into an intent: their values, the offset of the first, and how
+/// far behind it the others are.
+fn put_near(words: &mut [u64; INTENT_WORDS], pairs: &[(u64, u64)]) {
+    let first = pairs.iter().map(|&(offset, _)| offset).min().unwrap_or(0);
+    let base = pairs.iter().position(|&(offset, _)| offset == first);
+    let mut order = [0, 1, 2];
+    order.swap(0, base.unwrap_or(0));
+    let [a, b, c] = order.map(|i| pairs[i]);
+    let behind = |offset: u64| ((offset - first) / WORD_BYTES) << FIELD_BITS;
+    words[1] = a.1;
+    words[2] = b.1;
+    words[3] = c.1;
+    words[4] = first | behind(b.0);
+    words[5] |= behind(c.0);
+}
+
+/// Returns such words.
+fn near(words: &[u64; INTENT_WORDS]) -> [(u64, u64); MAX_SLOT_PAIRS] {
+    let first = words[4] & FIELD_MAX;
+    let at = |word: u64| first + (word >> FIELD_BITS) * WORD_BYTES;
+    [
+        (first, words[1]),
+        (at(words[4]), words[2]),
+        (at(words[5]), words[3]),
+    ]
 }
 
 #[cfg(test)]
@@ -184,8 +243,21 @@ mod tests {
                     len: 144,
                     check: u32::MAX,
                 },
-                pairs: [(8, 1), (0, 0)],
+                pairs: [(8, 1), (0, 0), (0, 0)],
                 count: 1,
+            },
+            Intent::Slot {
+                filled: Filled {
+                    offset: FIELD_MAX - 7,
+                    len: 144,
+                    check: 0,
+                },
+                pairs: [
+                    (4096, u64::MAX),
+                    (4096 + NEAR_BYTES - 8, 5),
+                    (4104, 1 << 60),
+                ],
+                count: 3,
             },
         ];
         for intent in intents {
@@ -197,6 +269,39 @@ mod tests {
                 torn[bit / 64] ^= 1 << (bit % 64);
                 assert_eq!(Intent::decode(64, torn), None, "bit {bit}");
             }
+        }
+    }
+
+    #[test]
+    fn three_words_fit_beside_a_slot_if_they_are_near() {
+        assert!(fit_slot(&[(8, 0), (1 << 40, 0)]));
+        assert!(fit_slot(&[(NEAR_BYTES, 0), (8, 0), (16, 0)]));
+        assert!(!fit_slot(&[(NEAR_BYTES + 8, 0), (8, 0), (16, 0)]));
+        assert!(!fit_slot(&[(0, 0); 4]));
+        // Whichever of them comes first.
+        let words = [(80, 1), (8, 2), (48, 3)];
+        for pairs in [
+            words,
+            [words[1], words[2], words[0]],
+            [words[2], words[0], words[1]],
+        ] {
+            let (filled, count) = (
+                Filled {
+                    offset: 8,
+                    len: 8,
+                    check: 0,
+                },
+                3,
+            );
+            let intent = Intent::Slot {
+                filled,
+                pairs,
+                count,
+            };
+            let (_, found) = Intent::decode(64, intent.encode(64, 1)).unwrap();
+            let mut found = found.pairs().to_vec();
+            found.sort_unstable();
+            assert_eq!(found, [(8, 2), (48, 3), (80, 1)]);
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Geometry {
     pub allocator: AllocatorKind,
     /// The seed of the hashes of new hash maps; 0 in pools of versions 1 and 2.
     pub seed: u64,
+    /// Whether the contents of containers, and what leads to them, have checksums.
+    pub checksums: bool,
 }
 
 impl Geometry {
@@ -129,6 +131,7 @@ mod tests {
             intents: 7,
             allocator: AllocatorKind::Nvwa,
             seed: 0,
+            checksums: false,
         };
         assert_eq!(geometry.region_chunks(), 449);
         assert_eq!(geometry.word_of(1), 512);

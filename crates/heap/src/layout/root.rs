@@ -1,7 +1,7 @@
 //! A root: a named word from which everything else is reached.
 
 use crate::checksum::checksum;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 
 /// Bytes of a root.
 pub(crate) const ROOT_BYTES: u64 = 128;
@@ -46,9 +46,10 @@ impl Root {
         Ok(words)
     }
 
-    /// Returns the root at `at`; `None` if there is none, or a torn one.
+    /// Returns the root at `at`; `None` if there is none, or a torn one. The upper half of the check may be
+    /// that of the pointer ([`bound`]).
     pub fn decode(at: u64, words: &[u64; ROOT_WORDS]) -> Option<Self> {
-        if checksum(at, &words[1..15]) != words[15] {
+        if checksum(at, &words[1..15]) as u32 != words[15] as u32 {
             return None;
         }
         let name: &[u8] = bytemuck::cast_slice(&words[2..15]);
@@ -60,6 +61,29 @@ impl Root {
             kind: (words[1] >> 48) as u16,
         })
     }
+}
+
+/// Returns the check of a root at `at` which points to a container whose contents have checksums: the upper
+/// half is the check of its pointer. Of a pointer that is null, the check is the one of any root.
+pub(crate) fn bound(at: u64, words: &[u64; ROOT_WORDS], pointer: u64) -> u64 {
+    let check = checksum(at, &words[1..15]);
+    match pointer {
+        0 => check,
+        pointer => check & u64::from(u32::MAX) | checksum(at, &[pointer]) >> 32 << 32,
+    }
+}
+
+/// Returns the pointer of a root at `at`.
+///
+/// # Errors
+///
+/// Its check is wrong: it was changed neither by a container nor, as the pointer to an object, by a program.
+pub(crate) fn pointer(at: u64, words: &[u64; ROOT_WORDS]) -> Result<u64> {
+    let fits = [bound(at, words, words[0]), bound(at, words, 0)].contains(&words[15]);
+    ensure(fits, || {
+        Error::damaged(format!("the pointer of the root at {at} is damaged"))
+    })?;
+    Ok(words[0])
 }
 
 #[cfg(test)]

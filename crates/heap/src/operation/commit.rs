@@ -11,7 +11,9 @@ use crate::lane::Held;
 use crate::lane::changes::{Changes, Check, Object};
 use crate::lane::own::Stamp;
 use crate::lane::window::Range;
-use crate::layout::intent::{Filled, INTENT_WORDS, Intent, MAX_PAIRS, MAX_RECORDS, MAX_SLOT_PAIRS};
+use crate::layout::intent::{
+    FAR_PAIRS, Filled, INTENT_WORDS, Intent, MAX_PAIRS, MAX_RECORDS, fit_slot,
+};
 use crate::layout::record::{CHECK_AT, MAX_BYTES, Record};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::medium::{LINE_BYTES, Medium};
@@ -41,7 +43,10 @@ impl Said {
         match (&changes.fills[..], &new[..], &changes.words[..]) {
             ([], [new], [(_, to)]) if freed == 0 && to & FIELD_MAX == new.offset => Said::Record,
             ([], _, _) if all <= MAX_PAIRS && new.len() as u64 <= MAX_RECORDS => Said::Words,
-            ([(range, _)], [], _) if all <= MAX_SLOT_PAIRS && range.len <= u32::MAX.into() => {
+            ([(range, _)], [], words)
+                if (all <= FAR_PAIRS || freed == 0 && fit_slot(words))
+                    && range.len <= u32::MAX.into() =>
+            {
                 Said::Slot
             }
             _ => Said::Log,

@@ -173,7 +173,12 @@ impl<M: Medium> Core<M> {
         let room = self.reserve(held, len)?;
         let check = match contents {
             Contents::Zeros(_) => self.zero(&room, len),
-            Contents::Parts(parts) => self.store_parts(&room, len, parts),
+            Contents::Parts(parts) => self.store_parts::<false>(&room, len, parts),
+            Contents::Checked(parts) => self.store_checked(&room, len, parts),
+            Contents::Placed(_, words) => {
+                let words = words(room.offset);
+                self.store_placed(&room, len, &words)
+            }
         };
         Ok(New {
             offset: room.offset,
@@ -199,10 +204,17 @@ impl<M: Medium> Core<M> {
 
     /// Stores the contents of a new object of `len` bytes. Contents that are too long for a check in a
     /// record are fenced.
-    #[inline]
-    fn store_parts(&self, room: &Room, len: u64, parts: &[&[u8]]) -> Check {
+    /// If they are checked, their checksum comes behind them.
+    #[inline(always)]
+    fn store_parts<const CHECKED: bool>(&self, room: &Room, len: u64, parts: &[&[u8]]) -> Check {
         let mut sum = Checksum::new(room.offset);
         let mut at = self.store(room.offset, parts, &mut sum);
+        if CHECKED {
+            let check = sum.finish();
+            self.space.pool.store_words(at, &[check]);
+            sum.word(check);
+            at += WORD_BYTES;
+        }
         // At most one word, except for an object of no bytes.
         while at < room.offset + len {
             self.space.pool.store_words(at, &[0]);
@@ -214,6 +226,16 @@ impl<M: Medium> Core<M> {
             true => Check::Known(sum.finish() as u32),
             false => Check::ToBeFenced,
         }
+    }
+
+    #[inline(never)]
+    fn store_checked(&self, room: &Room, len: u64, parts: &[&[u8]]) -> Check {
+        self.store_parts::<true>(room, len, parts)
+    }
+
+    #[inline(never)]
+    fn store_placed(&self, room: &Room, len: u64, words: &[u64]) -> Check {
+        self.store_parts::<false>(room, len, &[bytemuck::cast_slice(words)])
     }
 
     /// Stores parts one after the other; returns the offset of their end.

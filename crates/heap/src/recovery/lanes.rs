@@ -27,6 +27,9 @@ struct Lane<'l> {
     /// Without commits that did not happen.
     left: survey::lanes::Lane,
     last: &'l Last,
+    /// The last operation of which anything is visible. One that did not happen counts: its intent stays, so
+    /// no later operation may have its number.
+    seen: u64,
 }
 
 /// Undoes operations that did not happen, and repeats those that may not have been finished. This can be
@@ -46,7 +49,7 @@ pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Reco
         lane.recover(space, &mut places)?;
     }
     pool.medium.fence()?;
-    let settled: Vec<u64> = lanes.iter().map(Lane::top).collect();
+    let settled: Vec<u64> = lanes.iter().map(|lane| lane.seen).collect();
     for (lane, &top) in lanes.iter().zip(&settled) {
         if lane.left.settled < top {
             let at = pool.geometry.settled_of(lane.left.number);
@@ -60,12 +63,13 @@ pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Reco
 
 impl<'l> Lane<'l> {
     fn new<M: Medium>(space: &Space<M>, mut left: survey::lanes::Lane, last: &'l Last) -> Self {
+        let seen = left.top(last);
         // A commit without its log did not happen.
         left.intents.retain(|(_, _, intent)| match intent {
             Intent::Commit(commit) => log::entries(space, commit).is_ok(),
             _ => true,
         });
-        Self { left, last }
+        Self { left, last, seen }
     }
 
     fn top(&self) -> u64 {

@@ -43,7 +43,7 @@ pub(crate) fn read<M: Medium>(space: &Space<M>, report: &impl Report) -> Result<
 pub(crate) fn settled<M: Medium>(pool: &Pool<M>, lane: usize) -> Option<u64> {
     let at = pool.geometry.settled_of(lane);
     match pool.medium.load_word(at) {
-        0 => Some(0),
+        0 if !pool.geometry.checksums => Some(0),
         word => unchecked(at, word),
     }
 }

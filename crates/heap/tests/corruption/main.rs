@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod contents;
 mod found;
 mod pools;
+mod salvaged;
 mod survived;

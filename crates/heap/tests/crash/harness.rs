@@ -62,6 +62,8 @@ pub struct Effort {
     pub granule: Granule,
     /// Whether lines are written to a journal first, as on a plain file.
     pub journal: bool,
+    /// Whether contents have checksums.
+    pub checksums: bool,
     /// The most memories to look at in each place.
     pub images: u64,
     /// The most memories that an interrupted recovery of each leaves.
@@ -79,6 +81,7 @@ impl Default for Effort {
             allocator: AllocatorKind::Nvwa,
             granule: Granule::Line,
             journal: false,
+            checksums: false,
             images: u64::MAX,
             again: 0,
             seed: 1,
@@ -110,7 +113,7 @@ struct Context<S: Subject> {
 }
 
 /// Carries the operations out, each by the thread of a lane, and looks: in the first geometry as
-/// thoroughly as is said, in the others at a sample. Says what was looked at in the first.
+/// thoroughly as is said, and again with checksums, in the others at a sample. Says what was looked at in the first.
 ///
 /// # Panics
 ///
@@ -125,6 +128,14 @@ pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Look
     for geometry in &GEOMETRIES[1..] {
         run_in::<S>(ops, *geometry, sample);
     }
+    // At every moment, as lines and words change together with their checks.
+    let checked = Effort {
+        checksums: true,
+        images: effort.images.min(20),
+        again: effort.again.min(1),
+        ..effort
+    };
+    run_in_smallest::<S>(ops, checked);
     run_in_smallest::<S>(ops, effort)
 }
 
@@ -147,7 +158,11 @@ pub fn run_in<S: Subject + 'static>(
         false => pool,
     });
     let options = Options::default();
-    let options = options.chunk_bytes(chunk).lanes(lanes).hash_seed(1);
+    let options = options
+        .chunk_bytes(chunk)
+        .lanes(lanes)
+        .hash_seed(1)
+        .checksums(effort.checksums);
     let options = options.allocator(effort.allocator);
     let heap = create(Arc::clone(&pool), &options);
     let mut subject = S::open(&heap, &pool);

@@ -87,6 +87,7 @@ const EFFORT: Effort = Effort {
     allocator: AllocatorKind::Nvwa,
     granule: Granule::Sector,
     journal: true,
+    checksums: false,
     images: 12,
     again: 1,
     seed: 1,

@@ -15,6 +15,7 @@ use super::super::data::{Key, Value};
 use super::super::emptied::{Emptying, Progress, STEP};
 use super::layout::{HEAD_BYTES, Head, MAX_INLINE, MAX_KEY, Root, SLOTS, Slot, damaged, root_at};
 use super::node::{Entry, Path, Side};
+use super::sums::{CHECK_BYTES, checked_words, entry_check};
 use super::tree::Tree;
 
 /// A node has room for 14 entries of the average length of those it was made of, and at most this many
@@ -67,6 +68,7 @@ impl Tree {
                 let stored = self.stored(sink, leaf, leaf.entry(place))?;
                 let old = stored.read::<V>(sink)?;
                 if !stored.is_apart() && stored.len == value.len() as u64 {
+                    self.seal_value(sink, leaf, leaf.entry(place), value)?;
                     sink.write_bytes(stored.at, value)?;
                     return Ok(Some(old));
                 }
@@ -79,7 +81,7 @@ impl Tree {
     }
 
     /// Makes an entry, and stores its value apart if it is long.
-    fn entry<S: Sink>(&self, sink: &mut S, key: &[u8], value: &[u8]) -> Result<Entry> {
+    pub fn entry<S: Sink>(&self, sink: &mut S, key: &[u8], value: &[u8]) -> Result<Entry> {
         let apart = value.len() as u64 > MAX_INLINE;
         let value = match apart {
             false => value.to_vec(),
@@ -94,13 +96,23 @@ impl Tree {
 
     /// Writes an entry to a free part of its node; returns its slot, if there is room.
     fn fill<S: Sink>(&self, sink: &mut S, node: &Head, entry: &Entry) -> Result<Option<usize>> {
-        let at = node.room_at();
+        let at = node.room_at() + self.check_bytes();
         let slot = node.order.free_slot();
         let Some(slot) = slot.filter(|_| at + entry.bytes() <= node.bytes) else {
             return Ok(None);
         };
-        sink.fill(node.at + at, &[&entry.key, &entry.value])?;
-        sink.set(node.slot_at(slot), slot_of_entry(at, entry).encode())?;
+        let (place, of) = (node.at + at, slot_of_entry(at, entry));
+        let check = match self.checked {
+            false => [0; 8],
+            true => entry_check(place, of, &entry.key, &entry.value).to_le_bytes(),
+        };
+        let parts: &[&[u8]] = &[&check, &entry.key, &entry.value];
+        let (place, parts) = match self.checked {
+            false => (place, &parts[1..]),
+            true => (place - CHECK_BYTES, parts),
+        };
+        sink.fill(place, parts)?;
+        sink.set(node.slot_at(slot), of.encode())?;
         Ok(Some(slot))
     }
 
@@ -108,7 +120,7 @@ impl Tree {
     fn replace<S: Sink>(&self, sink: &mut S, path: Path, place: usize, entry: Entry) -> Result<()> {
         let leaf = &path.node;
         if let Some(slot) = self.fill(sink, leaf, &entry)? {
-            return sink.set(leaf.at, leaf.order.without(place).with(place, slot).0);
+            return self.set_order(sink, leaf, leaf.order.without(place).with(place, slot));
         }
         let mut entries = self.entries(sink, leaf)?;
         entries[place] = entry;
@@ -154,13 +166,14 @@ impl Tree {
         entry: Entry,
     ) -> Result<Added> {
         if let Some(slot) = self.fill(sink, node, &entry)? {
-            sink.set(node.at, node.order.with(place, slot).0)?;
+            self.set_order(sink, node, node.order.with(place, slot))?;
             return Ok(Added::There);
         }
         let mut entries = self.entries(sink, node)?;
         let at_end = place == entries.len();
         entries.insert(place, entry);
-        if entries.len() <= SLOTS && node.used() <= (node.bytes - HEAD_BYTES) / 2 {
+        let used = node.used() + node.order.len() as u64 * self.check_bytes();
+        if entries.len() <= SLOTS && used <= (node.bytes - HEAD_BYTES) / 2 {
             // Most of the node's bytes belong to removed entries.
             let new = self.make_node(sink, node.level, &entries)?;
             return Ok(Added::Rebuilt(new));
@@ -181,7 +194,7 @@ impl Tree {
             true => Some(self.make_node(sink, node.level, &entries)?),
             false => {
                 if middle < node.order.len() {
-                    sink.set(node.at, node.order.first(middle).0)?;
+                    self.set_order(sink, node, node.order.first(middle))?;
                 }
                 None
             }
@@ -194,7 +207,10 @@ impl Tree {
     fn exchange<S: Sink>(&self, sink: &mut S, path: &Path, node: u64) -> Result<()> {
         let levels = path.node.level.into();
         match path.steps.last() {
-            Some((above, child)) => sink.set(self.child_at(above, *child), node)?,
+            Some((above, child)) => {
+                self.seal_value(sink, above, above.entry(*child), &node.to_le_bytes())?;
+                sink.set(self.child_at(above, *child), node)?;
+            }
             None => self.set_root(sink, Root { node, levels })?,
         }
         sink.free(path.node.at)
@@ -210,7 +226,8 @@ impl Tree {
 
     /// Makes a node of at most 14 entries.
     pub fn make_node<S: Sink>(&self, sink: &mut S, level: u8, entries: &[Entry]) -> Result<u64> {
-        let used: u64 = entries.iter().map(Entry::bytes).sum();
+        let check = self.check_bytes();
+        let used: u64 = entries.iter().map(|entry| entry.bytes() + check).sum();
         let usual = (used / entries.len().max(1) as u64 * SLOTS as u64).min(USUAL_BYTES);
         let bytes = HEAD_BYTES + usual.max(used);
         let bytes = match self.classes.of(bytes) {
@@ -220,11 +237,15 @@ impl Tree {
         let mut at = HEAD_BYTES;
         let mut slots = Vec::with_capacity(entries.len());
         for entry in entries {
-            let slot = slot_of_entry(at, entry);
+            let slot = slot_of_entry(at + check, entry);
             at = slot.end();
             slots.push(slot);
         }
         let head = Head::encode(level, bytes, &slots);
+        if self.checked {
+            let words = |at| checked_words(Head::new(at, level, bytes, &slots), &slots, entries);
+            return sink.make(&Contents::Placed(bytes, &words));
+        }
         let zeros = vec![0; (bytes - at) as usize];
         let mut parts: Vec<&[u8]> = vec![bytemuck::cast_slice(&head)];
         for entry in entries {
@@ -295,7 +316,7 @@ impl Tree {
         stored.free(sink)?;
         match leaf.order.len() {
             1 => self.remove_node(sink, path)?,
-            _ => sink.set(leaf.at, leaf.order.without(entry).0)?,
+            _ => self.set_order(sink, leaf, leaf.order.without(entry))?,
         }
         Ok(old)
     }
@@ -308,7 +329,7 @@ impl Tree {
                 sink.free(above.at)?;
                 continue;
             }
-            sink.set(above.at, above.order.without(child).0)?;
+            self.set_order(sink, &above, above.order.without(child))?;
             return self.lower(sink);
         }
         self.set_root(sink, Root::default())
@@ -335,7 +356,11 @@ impl Tree {
         Ok(())
     }
 
-    fn set_root<S: Sink>(&self, sink: &mut S, root: Root) -> Result<()> {
+    /// Stores the root.
+    pub fn set_root<S: Sink>(&self, sink: &mut S, root: Root) -> Result<()> {
+        if self.checked {
+            self.seal_root(sink, root.encode())?;
+        }
         sink.set(root_at(self.table), root.encode())
     }
 }

@@ -13,9 +13,14 @@
 //! becomes part of the node with its slot and the order; an entry is removed by the order alone; and entries
 //! are read in the order of their keys.
 //!
+//! Where contents have checksums (`sums`), a word of the table is the check of the root, another one that of
+//! what never changes; 32 bits of the node's second word are the check of its order; and before each entry
+//! is the check of its slot, its key and its value.
+//!
 //! The values of an inner node are offsets of its children. A child holds the keys from its own on to
 //! before the key of the next one; the key of the first child is not used.
 
+use crate::checksum::checksum;
 use crate::error::{Error, Result, ensure};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::medium::WORD_BYTES;
@@ -27,7 +32,7 @@ pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRTRE3");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 8;
 /// Index of the word of the root.
-const ROOT_WORD: u64 = 2;
+pub(super) const ROOT_WORD: u64 = 2;
 /// Where a tree has the description of its types.
 pub(in super::super) const DESCRIBED: Described = Described {
     what: "ordered map",
@@ -47,6 +52,8 @@ pub(super) const MAX_KEY: u64 = 16 << 10;
 pub(super) const MAX_INLINE: u64 = 1024;
 /// Bytes in an entry of a value that lies apart: pointer and length.
 pub(super) const APART_BYTES: u64 = 16;
+/// The most bytes of a node where contents have checksums.
+const MAX_CHECKED: u64 = (1 << 24) - 1;
 /// The most levels of a sound tree.
 pub(super) const MAX_LEVELS: u16 = 64;
 
@@ -262,6 +269,38 @@ impl Head {
             slot.key_at() >= HEAD_BYTES && slot.end() <= self.bytes
         };
         self.order.is_sound() && (0..self.order.len()).all(fits)
+    }
+
+    /// Checks a head that was decoded of a node with checksums, and whose second word is this.
+    ///
+    /// # Errors
+    ///
+    /// The words are other ones than were written.
+    #[inline]
+    pub fn expect(&mut self, said: u64) -> Result<()> {
+        self.bytes &= MAX_CHECKED;
+        ensure(self.said(self.order) == said, || damaged(self.at))
+    }
+
+    /// Returns the second word of the node with an order, where contents have checksums.
+    #[inline]
+    pub fn said(&self, order: Order) -> u64 {
+        let said = u64::from(self.level) | self.bytes << 8;
+        said | checksum(self.at, &[order.0, said]) << 32
+    }
+
+    /// Returns the head of a new node at `at`, with entries in the slots of their numbers.
+    pub fn new(at: u64, level: u8, bytes: u64, slots: &[Slot]) -> Self {
+        let words = Self::encode(level, bytes, slots);
+        let mut all = [0; 16];
+        all[..SLOTS].copy_from_slice(&words[2..]);
+        Self {
+            at,
+            order: Order(words[0]),
+            level,
+            bytes,
+            slots: all,
+        }
     }
 
     /// Encodes the first words of a node of `bytes` bytes, with entries in the slots of their numbers.

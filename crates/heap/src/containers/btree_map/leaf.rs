@@ -83,7 +83,7 @@ impl Leaf {
     ) -> Result<bool> {
         self.changes = changes;
         self.path = tree.descend::<K>(source, side)?;
-        self.copy(source)?;
+        self.copy(tree, source)?;
         Ok(self.path.is_some())
     }
 
@@ -126,18 +126,19 @@ impl Leaf {
             source.prefetch(next, above.bytes.min(16 * LINE_BYTES));
         }
         *node = tree.head(source, at, 0)?;
-        self.copy(source)?;
+        self.copy(tree, source)?;
         Ok(true)
     }
 
-    fn copy(&mut self, source: &impl Source) -> Result<()> {
+    fn copy(&mut self, tree: &Tree, source: &impl Source) -> Result<()> {
         let Some(Path { node, .. }) = &self.path else {
             return Ok(());
         };
         let end = node.room_at();
         ensure(end <= node.bytes, || damaged(node.at))?;
         self.words.resize((end / WORD_BYTES) as usize, 0);
-        source.load(node.at, &mut self.words)
+        source.load(node.at, &mut self.words)?;
+        tree.expect_entries(node, bytemuck::cast_slice(&self.words))
     }
 
     #[inline]

@@ -11,6 +11,8 @@ mod leaf;
 mod node;
 mod old;
 mod opened;
+mod salvage;
+mod sums;
 mod tree;
 
 use std::borrow::Borrow;
@@ -22,13 +24,16 @@ use crate::guard::Guard;
 use crate::heap::Heap;
 use crate::layout::Geometry;
 use crate::medium::{Mapped, Medium};
+use crate::pool::Pool;
 use crate::ptr::Place;
-use crate::sink::{Sink, Source};
+use crate::sink::Source;
 
 use super::container::{Handle, container};
 use super::data::{Bytewise, Key, Value, said_bytes};
 use super::emptied::Emptying;
 use super::inspected::Inspecting;
+use super::root::make_table;
+use super::salvaged::{Found, Lost, guard};
 use super::types::Types;
 
 pub use cursor::{Cursor, Entry};
@@ -48,6 +53,33 @@ pub(super) const MAGICS: &[u64] = &[MAGIC];
 /// Returns the tree with a table, whose types are not known.
 pub(super) fn unknown(table: u64, geometry: &Geometry, guard: Guard) -> impl Emptying + Inspecting {
     Tree::new(table, geometry, guard)
+}
+
+/// Makes the tree of a root in a new heap, of what can be read of a damaged one; returns how many entries that
+/// were.
+///
+/// # Errors
+///
+/// The new pool cannot grow, or a fence failed.
+pub(super) fn salvage_into<M: Medium, N: Medium>(
+    pool: &Pool<M>,
+    found: &Found,
+    heap: &Heap<N>,
+    place: Place<u8>,
+    lost: &mut Lost,
+) -> Result<u64> {
+    let old = Tree::new(found.table, &pool.geometry, guard());
+    let [key, value] = found.sizes();
+    let words = DESCRIBED.with_types(&Tree::new_table(key, value), &found.types);
+    let (table, _) = heap.find_or_make(place, |sink| make_table(sink, &words, sums::sealed))?;
+    let new = Tree::new(table, &heap.core().space.pool.geometry, guard());
+    let (mut builder, mut read) = (new.builder(heap), 0);
+    old.salvage(pool, found.order(), lost, &mut |key, value| {
+        read += 1;
+        builder.add(key, value)
+    })?;
+    builder.finish()?;
+    Ok(read)
 }
 
 /// A persistent ordered map from `K` to `V`.
@@ -103,7 +135,8 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
             let pool = &heap.core().space.pool;
             let words = DESCRIBED.with_types(&Tree::new_table(key, value), &types);
             let new = |table, made| Tree::new(table, &pool.geometry, Guard::new(made));
-            let (mut table, made) = heap.find_or_make(root, |sink| sink.make_words(&words))?;
+            let (mut table, made) =
+                heap.find_or_make(root, |sink| make_table(sink, &words, sums::sealed))?;
             if let Some(bytes) = old::sizes(&pool.words(table)?) {
                 ensure(bytes == words[1], || tree::of_others(name, bytes))?;
                 table = heap.convert(root, table, |sink, table| {

@@ -59,7 +59,10 @@ impl Entry {
 
 impl Tree {
     pub fn root(&self, source: &impl Source) -> Result<Root> {
-        Root::decode(source.word(root_at(self.table))?)
+        match self.checked {
+            false => Root::decode(source.word(root_at(self.table))?),
+            true => self.checked_root(source),
+        }
     }
 
     /// Reads the head of a node with `level` levels of nodes below it.
@@ -70,7 +73,11 @@ impl Tree {
     // Always inlined: a call would copy its result through memory at each level.
     #[inline(always)]
     pub fn head(&self, source: &impl Source, at: u64, level: u8) -> Result<Head> {
-        let head = Head::decode(at, level, &source.words::<HEAD_WORDS>(at)?)?;
+        let words = source.words::<HEAD_WORDS>(at)?;
+        let mut head = Head::decode(at, level, &words)?;
+        if self.checked {
+            head.expect(words[1])?;
+        }
         let end = at.saturating_add(head.bytes);
         let fits = end <= source.bytes() && head.bytes >= HEAD_BYTES;
         ensure(fits, || damaged(at))?;
@@ -145,6 +152,9 @@ impl Tree {
     #[inline]
     pub fn child(&self, source: &impl Source, head: &Head, child: usize) -> Result<u64> {
         let slot = head.entry(child);
+        if self.checked {
+            self.expect_value(source, head, slot)?;
+        }
         ensure(slot.value_len == 8 && !slot.apart, || damaged(head.at))?;
         let at = source.word(self.child_at(head, child))?;
         ensure(at != 0, || damaged(head.at))?;
@@ -192,6 +202,9 @@ impl Tree {
         key: &[u8],
     ) -> Result<Ordering> {
         let slot = head.entry(entry);
+        if self.checked {
+            self.expect_key(source, head, slot)?;
+        }
         let (at, len) = (head.at + slot.key_at(), usize::from(slot.key_len));
         if K::BYTEWISE {
             return compare_bytes(source, at, len, key);
@@ -214,6 +227,9 @@ impl Tree {
     /// It is not in the pool.
     pub fn key_of(&self, source: &impl Source, head: &Head, entry: usize) -> Result<Vec<u8>> {
         let slot = head.entry(entry);
+        if self.checked {
+            self.expect_key(source, head, slot)?;
+        }
         let mut key = vec![0; slot.key_len.into()];
         source.load_bytes(head.at + slot.key_at(), &mut key)?;
         Ok(key)
@@ -227,6 +243,9 @@ impl Tree {
     pub fn entries(&self, source: &impl Source, head: &Head) -> Result<Vec<Entry>> {
         let entries = (0..head.order.len()).map(|entry| {
             let slot = head.entry(entry);
+            if self.checked {
+                self.expect_value(source, head, slot)?;
+            }
             let mut value = vec![0; slot.value_len.into()];
             source.load_bytes(head.at + slot.value_at(), &mut value)?;
             Ok(Entry {
@@ -245,6 +264,9 @@ impl Tree {
     /// The node is damaged.
     #[inline]
     pub fn stored(&self, source: &impl Source, head: &Head, slot: Slot) -> Result<Stored> {
+        if self.checked {
+            self.expect_value(source, head, slot)?;
+        }
         let (at, len) = (head.at + slot.value_at(), slot.value_len.into());
         if !slot.apart {
             return Ok(Stored::within(at, len));

@@ -10,7 +10,7 @@ use crate::medium::Medium;
 use crate::sink::Source;
 use crate::transaction::held::Guarded;
 
-use super::super::apart::part_bytes;
+use super::super::apart::Parts;
 use super::super::data::{Key, Value, other_sizes};
 use super::super::inspected::{Inspecting, Order};
 use super::layout::{HEAD_BYTES, Head, MAGIC, TABLE_WORDS, damaged};
@@ -22,7 +22,9 @@ const UNCOUNTED: i64 = i64::MIN;
 pub(super) struct Tree {
     /// Offset of the table.
     pub table: u64,
-    pub part: u64,
+    pub part: Parts,
+    /// Whether contents have checksums.
+    pub checked: bool,
     pub classes: Classes,
     pub guard: Guard,
     /// Number of entries when the heap was opened, once they have been counted.
@@ -42,7 +44,8 @@ impl Tree {
     pub fn new(table: u64, geometry: &Geometry, guard: Guard) -> Self {
         Self {
             table,
-            part: part_bytes(geometry),
+            part: Parts::of(geometry),
+            checked: geometry.checksums,
             classes: Classes::new(geometry.chunk_bytes()),
             guard,
             base: AtomicI64::new(UNCOUNTED),
@@ -60,6 +63,7 @@ impl Tree {
         ensure(words[0] == MAGIC, || {
             Error::damaged("a B-tree's table is damaged")
         })?;
+        self.expect_table(source)?;
         let same = words[1] == Self::new_table(key, value)[1];
         ensure(same, || of_others(name, words[1]))
     }
@@ -245,6 +249,7 @@ impl Inspecting for Tree {
     ) -> Result<Vec<u64>> {
         let mut found = Inspection::default();
         found.objects.push(self.table);
+        self.expect_table(source)?;
         let root = self.root(source)?;
         // Keys of another order are not compared.
         let order = order.unwrap_or(|_, _| std::cmp::Ordering::Less);

@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::sink::Source;
 
-use super::layout::{SLOTS, tag_of};
+use super::layout::{CHECKED_SLOTS, SLOTS, slots, tag_of};
+use super::sums::expect_line;
 
 /// The words of a line.
 pub(super) const LINE_WORDS: usize = SLOTS + 1;
@@ -17,6 +18,8 @@ const MAX_CHAIN: usize = 1 << 16;
 pub(super) enum Search {
     /// The entry exists.
     Found {
+        /// Offset of the line of its slot.
+        line: u64,
         /// Offset of the slot that points to it.
         slot: u64,
         /// Offset of the entry.
@@ -24,11 +27,15 @@ pub(super) enum Search {
     },
     /// There is no such entry, and this slot is empty.
     Room {
+        /// Offset of its line.
+        line: u64,
         /// Offset of the slot.
         slot: u64,
     },
     /// There is no such entry, and all slots are full.
     Full {
+        /// Offset of the last line.
+        line: u64,
         /// Offset of the word for the pointer to another line.
         link: u64,
     },
@@ -39,8 +46,10 @@ pub(super) enum Search {
 /// There is no branch on which slots are full: it would be unpredictable, so nothing that follows could
 /// begin before the line has arrived. The line is read from where it lies: copying it, two words at a
 /// time, would wait for its stores, a word at a time, to finish.
+///
+/// A line has `S` slots; if it has [`CHECKED_SLOTS`], each line is checked.
 #[inline]
-pub(super) fn search(
+pub(super) fn search<const S: usize>(
     source: &impl Source,
     first: u64,
     hash: u64,
@@ -51,8 +60,11 @@ pub(super) fn search(
     let (mut at, mut line) = (first, [0; LINE_WORDS]);
     for _ in 0..MAX_CHAIN {
         source.load(at, &mut line)?;
+        if S == CHECKED_SLOTS {
+            expect_line(at, &line)?;
+        }
         let (mut same, mut empty) = (0u32, 0u32);
-        for (i, &slot) in line[..SLOTS].iter().enumerate() {
+        for (i, &slot) in line[..S].iter().enumerate() {
             same |= u32::from(slot >> FIELD_BITS == tag) << i;
             empty |= u32::from(slot == 0) << i;
         }
@@ -61,18 +73,23 @@ pub(super) fn search(
             let i = same.trailing_zeros() as usize;
             let (slot, entry) = (at + i as u64 * 8, line[i] & FIELD_MAX);
             if is_it(entry)? {
-                return Ok(Search::Found { slot, entry });
+                return Ok(Search::Found {
+                    line: at,
+                    slot,
+                    entry,
+                });
             }
             same &= same - 1;
         }
         if empty != 0 {
-            room = room.or(Some(at + u64::from(empty.trailing_zeros()) * 8));
+            room = room.or(Some((at, at + u64::from(empty.trailing_zeros()) * 8)));
         }
-        if line[SLOTS] == 0 {
-            let link = at + SLOTS as u64 * 8;
-            return Ok(room.map_or(Search::Full { link }, |slot| Search::Room { slot }));
+        if line[S] == 0 {
+            let link = at + S as u64 * 8;
+            let full = Search::Full { line: at, link };
+            return Ok(room.map_or(full, |(line, slot)| Search::Room { line, slot }));
         }
-        at = line[SLOTS];
+        at = line[S];
     }
     Err(too_long(first))
 }
@@ -88,12 +105,19 @@ pub(super) struct Chain {
 
 /// Calls `look` with each line of a chain.
 #[inline]
-fn walk(source: &impl Source, first: u64, mut look: impl FnMut(&[u64; LINE_WORDS])) -> Result<()> {
+fn walk<F>(source: &impl Source, first: u64, mut look: F) -> Result<()>
+where
+    F: FnMut(&[u64], u64),
+{
+    let slots = slots(source.pool().geometry.checksums);
     let mut at = first;
     for _ in 0..MAX_CHAIN {
         let line = source.words(at)?;
-        look(&line);
-        at = line[SLOTS];
+        if slots == CHECKED_SLOTS {
+            expect_line(at, &line)?;
+        }
+        at = line[slots];
+        look(&line[..slots], at);
         if at == 0 {
             return Ok(());
         }
@@ -103,24 +127,23 @@ fn walk(source: &impl Source, first: u64, mut look: impl FnMut(&[u64; LINE_WORDS
 
 /// Returns the full slots of a line.
 #[inline]
-fn full(line: &[u64; LINE_WORDS]) -> impl Iterator<Item = u64> {
-    line[..SLOTS].iter().copied().filter(|&slot| slot != 0)
+fn full(line: &[u64]) -> impl Iterator<Item = u64> {
+    line.iter().copied().filter(|&slot| slot != 0)
 }
 
 /// Returns how many slots are full in a line and the lines behind it.
 pub(super) fn count(source: &impl Source, line: u64) -> Result<u64> {
     let mut found = 0;
-    walk(source, line, |line| found += full(line).count() as u64)?;
+    walk(source, line, |line, _| found += full(line).count() as u64)?;
     Ok(found)
 }
 
 impl Chain {
     /// Adds the contents of a line and the lines behind it.
     pub fn add(&mut self, source: &impl Source, line: u64) -> Result<()> {
-        walk(source, line, |line| {
+        walk(source, line, |line, link| {
             self.slots.extend(full(line));
-            self.links
-                .extend(Some(line[SLOTS]).filter(|&link| link != 0));
+            self.links.extend(Some(link).filter(|&link| link != 0));
         })
     }
 

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use crate::checksum::{Checksum, checksum};
 use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
 use crate::sink::{Contents, Sink, Source};
 
-use super::super::apart::{APART, Stored, part_bytes};
+use super::super::apart::{APART, Parts, Stored};
 use super::super::data::Value;
 use super::layout::{ANY, Shape};
 
@@ -17,7 +18,7 @@ pub(super) struct Entries {
     fixed: Option<(u64, u64)>,
     key_bytes: u64,
     value_bytes: u64,
-    part: u64,
+    part: Parts,
     max_object: u64,
 }
 
@@ -45,18 +46,30 @@ impl Entries {
             fixed: fixed.then_some((key.next_multiple_of(8), value.next_multiple_of(8))),
             key_bytes: key,
             value_bytes: value,
-            part: part_bytes(geometry),
+            part: Parts::of(geometry),
             max_object: geometry.max_object(),
         }
     }
 
-    /// Returns the entry at an offset.
+    /// Returns the entry at an offset, which is checked.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool, or damaged.
+    #[inline]
+    pub fn read(&self, source: &impl Source, at: u64) -> Result<Entry> {
+        let entry = self.place(source, at)?;
+        self.expect(source, &entry)?;
+        Ok(entry)
+    }
+
+    /// Returns the entry at an offset, which was checked when its key was found.
     ///
     /// # Errors
     ///
     /// It is not in the pool.
     #[inline]
-    pub fn read(&self, source: &impl Source, at: u64) -> Result<Entry> {
+    pub fn place(&self, source: &impl Source, at: u64) -> Result<Entry> {
         if let Some((key, _)) = self.fixed {
             return Ok(Entry {
                 at,
@@ -81,6 +94,9 @@ impl Entries {
     /// It is not in the pool.
     #[inline]
     pub fn has_key(&self, source: &impl Source, at: u64, key: &[u8]) -> Result<bool> {
+        if self.part.checked {
+            self.expect_at(source, at)?;
+        }
         match self.fixed {
             Some(_) => source.equal(at.saturating_add(8), key),
             None => {
@@ -98,15 +114,19 @@ impl Entries {
     #[inline]
     pub fn make<S: Sink>(&self, sink: &mut S, new: &New) -> Result<u64> {
         let New { hash, key, value } = *new;
-        let hash = hash.to_le_bytes();
+        let hash = self.stored_hash(hash).to_le_bytes();
+        let contents = match self.part.checked {
+            true => Contents::Checked,
+            false => Contents::Parts,
+        };
         if self.fixed.is_some() {
             let bytes = (8 + key.len() + 8 + value.len() + 8) as u64;
             self.expect_room(bytes)?;
-            return sink.make(&Contents::Parts(&[&hash, key, value]));
+            return sink.make(&contents(&[&hash, key, value]));
         }
         let (key_len, len) = (key.len() as u64, value.len() as u64);
         let whole = 24 + key_len.next_multiple_of(8) + len.next_multiple_of(8);
-        let (said, value) = match whole <= self.part {
+        let (said, value) = match whole <= self.part.bytes {
             true => (len, Cow::Borrowed(value)),
             false => {
                 self.expect_room(32 + key_len.next_multiple_of(8))?;
@@ -115,7 +135,81 @@ impl Entries {
             }
         };
         let (key_len, said) = (key_len.to_le_bytes(), said.to_le_bytes());
-        sink.make(&Contents::Parts(&[&hash, &key_len, &said, key, &value]))
+        sink.make(&contents(&[&hash, &key_len, &said, key, &value]))
+    }
+
+    /// Returns the word of an entry with its hash: where contents have checksums, the lower half and a check.
+    #[inline]
+    pub fn stored_hash(&self, hash: u64) -> u64 {
+        match self.part.checked {
+            false => hash,
+            true => {
+                let half = hash & u64::from(u32::MAX);
+                half | checksum(0, &[half]) << 32
+            }
+        }
+    }
+
+    /// Returns the hash of the entry at an offset; the lower half, where contents have checksums.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool, or damaged.
+    pub fn hash_at(&self, source: &impl Source, at: u64) -> Result<u64> {
+        let word = source.word(at)?;
+        match self.part.checked {
+            false => Ok(word),
+            true => {
+                ensure(self.stored_hash(word) == word, || damaged(at))?;
+                Ok(word & u64::from(u32::MAX))
+            }
+        }
+    }
+
+    /// Returns the checksum of an entry, and where it is stored.
+    #[inline]
+    fn check_of(&self, source: &impl Source, entry: &Entry) -> Result<(u64, u64)> {
+        let at = entry.at;
+        let value = match entry.value.is_apart() {
+            // The pointer to it is in its place.
+            true => 8,
+            false => entry.value.len,
+        };
+        let begin = entry.key.at.saturating_add(entry.key.len).saturating_add(7) & !7;
+        let end = begin.saturating_add(value).saturating_add(7) & !7;
+        let mut sum = Checksum::new(at);
+        source.add_to(&mut sum, at, end.saturating_sub(at))?;
+        Ok((sum.finish(), end))
+    }
+
+    /// Checks that the entry at an offset is as it was written.
+    #[inline(never)]
+    fn expect_at(&self, source: &impl Source, at: u64) -> Result<()> {
+        self.read(source, at).map(drop)
+    }
+
+    /// Checks that an entry is as it was written.
+    #[inline]
+    fn expect(&self, source: &impl Source, entry: &Entry) -> Result<()> {
+        if !self.part.checked {
+            return Ok(());
+        }
+        let (check, at) = self.check_of(source, entry)?;
+        let same = source.word(at)? == check;
+        ensure(same, || damaged(entry.at))
+    }
+
+    /// Stores the check of an entry, after its value was changed.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool.
+    pub fn seal<S: Sink>(&self, sink: &mut S, entry: &Entry) -> Result<()> {
+        if !self.part.checked {
+            return Ok(());
+        }
+        let (check, at) = self.check_of(sink, entry)?;
+        sink.set(at, check)
     }
 
     fn expect_room(&self, bytes: u64) -> Result<()> {
@@ -192,6 +286,15 @@ impl Entry {
         Ok(true)
     }
 
+    /// Returns the bytes of the key and of the value, of whatever types they are.
+    ///
+    /// # Errors
+    ///
+    /// They are not in the pool, or damaged.
+    pub fn bytes(&self, source: &impl Source) -> Result<(Vec<u8>, Vec<u8>)> {
+        Ok((self.key.bytes(source)?, self.value.bytes(source)?))
+    }
+
     /// Frees the entry and its value.
     ///
     /// # Errors
@@ -212,4 +315,8 @@ impl Entry {
         objects.push(self.at);
         Ok(objects)
     }
+}
+
+pub(super) fn damaged(entry: u64) -> Error {
+    Error::damaged(format!("a hash map is damaged: its entry at {entry} is"))
 }

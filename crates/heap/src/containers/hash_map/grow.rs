@@ -9,10 +9,11 @@ use crate::heap::Heap;
 use crate::layout::FIELD_MAX;
 use crate::medium::Medium;
 use crate::operation::Operation;
-use crate::sink::{Contents, Sink, Source};
+use crate::sink::{Sink, Source};
 
 use super::chain::{Chain, LINE_WORDS};
-use super::layout::{GROUP_BYTES, GROUPS_WORD, Pointer, SLOTS, bit_in_slot};
+use super::layout::{self, GROUP_BYTES, GROUPS_WORD, Pointer, bit_in_slot};
+use super::sums::{make_line, make_lines, seal_line};
 use super::table::Table;
 
 /// The words of a group.
@@ -36,7 +37,7 @@ impl Table {
         };
         let new = self.groups();
         let position = self.shape.position(new);
-        if position.segment >= self.shape.segments() {
+        if position.segment >= self.shape.segments() || new >= self.shape.most_groups() {
             return Ok(false);
         }
         if position.within == 0 {
@@ -71,7 +72,7 @@ impl Table {
     }
 
     fn add_segments(&self, heap: &Heap<impl Medium>, growth: &mut Writing, to: u64) -> Result<()> {
-        while self.groups() < to {
+        while self.groups() < to.min(self.shape.most_groups()) {
             let segment = self.shape.position(self.groups()).segment;
             if segment >= self.shape.segments() {
                 return Ok(());
@@ -82,7 +83,9 @@ impl Table {
             }
             let more = self.groups() + self.shape.groups_of(segment);
             let mut sink = Operation::begin(heap.core(), growth.last)?;
+            self.expect(&sink)?;
             sink.set(self.at + GROUPS_WORD * 8, more)?;
+            self.seal(&mut sink)?;
             growth.last = sink.commit()?.or(growth.last);
             self.set_groups(more);
         }
@@ -100,7 +103,7 @@ impl Table {
         if at == 0 {
             let mut sink = Operation::begin(heap.core(), growth.last)?;
             let bytes = self.shape.groups_of(segment) * GROUP_BYTES;
-            at = sink.make(&Contents::Zeros(bytes))?;
+            at = make_lines(&mut sink, bytes)?;
             self.link_segment(&mut sink, segment, at)?;
             growth.last = sink.commit()?.or(growth.last);
         }
@@ -111,15 +114,22 @@ impl Table {
     /// Stores the pointer to a segment in the directory.
     fn link_segment<S: Sink>(&self, sink: &mut S, segment: usize, at: u64) -> Result<()> {
         match self.shape.pointer(segment) {
-            Pointer::InTable(byte) => sink.set(self.at + byte, at),
+            Pointer::InTable(byte) => {
+                sink.set(self.at + byte, at)?;
+                self.seal(sink)
+            }
             Pointer::InPage { page, within } => match sink.word(self.at + page)? {
                 0 => {
                     let mut words = vec![0; (self.shape.page_bytes() / 8) as usize];
                     words[(within / 8) as usize] = at;
-                    let new = sink.make_words(&words)?;
-                    sink.set(self.at + page, new)
+                    let new = self.make_page(sink, &words)?;
+                    sink.set(self.at + page, new)?;
+                    self.seal(sink)
                 }
-                page => sink.set(page.saturating_add(within), at),
+                page => {
+                    sink.set(page.saturating_add(within), at)?;
+                    self.seal_page(sink, page)
+                }
             },
         }
     }
@@ -144,10 +154,12 @@ impl Table {
             chain.clear();
             chain.add(&sink, from + first as u64 * 8)?;
             for &slot in &chain.slots {
-                slots[usize::from(bit_of(&sink, slot, bit)?)].push(slot);
+                slots[usize::from(self.bit_of(&sink, slot, bit)?)].push(slot);
             }
-            for (slots, half) in slots.iter_mut().zip(&mut halves) {
-                put_line(&mut sink, slots, &mut half[first..first + LINE_WORDS])?;
+            let places = [from, self.group(new.start)];
+            for ((slots, half), at) in slots.iter_mut().zip(&mut halves).zip(places) {
+                let line = &mut half[first..first + LINE_WORDS];
+                self.put_line(&mut sink, slots, at + first as u64 * 8, line)?;
                 slots.clear();
             }
             links.append(&mut chain.links);
@@ -155,7 +167,9 @@ impl Table {
         links.into_iter().try_for_each(|line| sink.free(line))?;
         sink.write(from, &halves[0])?;
         sink.write(self.group(new.start), &halves[1])?;
+        self.expect(&sink)?;
         sink.set(self.at + GROUPS_WORD * 8, new.end)?;
+        self.seal(&mut sink)?;
         let done = sink.commit()?;
         for guard in guards {
             guard.last = done.or(guard.last);
@@ -163,25 +177,36 @@ impl Table {
         self.set_groups(new.end);
         Ok(())
     }
-}
 
-/// Puts slots into a line, and those that do not fit into new overflow lines, which it links.
-fn put_line<S: Sink>(sink: &mut S, slots: &[u64], line: &mut [u64]) -> Result<()> {
-    let (here, further) = slots.split_at(slots.len().min(SLOTS));
-    line[..here.len()].copy_from_slice(here);
-    for slots in further.chunks(SLOTS) {
-        let mut overflow = [0; LINE_WORDS];
-        overflow[..slots.len()].copy_from_slice(slots);
-        overflow[SLOTS] = line[SLOTS];
-        line[SLOTS] = sink.make_words(&overflow)?;
+    /// Puts slots into a line at an offset, and those that do not fit into new overflow lines, which it
+    /// links.
+    fn put_line<S: Sink>(
+        &self,
+        sink: &mut S,
+        slots: &[u64],
+        at: u64,
+        line: &mut [u64],
+    ) -> Result<()> {
+        let room = layout::slots(self.shape.checked);
+        let (here, further) = slots.split_at(slots.len().min(room));
+        line[..here.len()].copy_from_slice(here);
+        for slots in further.chunks(room) {
+            let mut overflow = [0; LINE_WORDS];
+            overflow[..slots.len()].copy_from_slice(slots);
+            overflow[room] = line[room];
+            line[room] = make_line(sink, &overflow)?;
+        }
+        if self.shape.checked {
+            seal_line(at, line);
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Returns whether the hash of a slot's entry has a bit.
-fn bit_of(source: &impl Source, slot: u64, bit: u32) -> Result<bool> {
-    match bit_in_slot(slot, bit) {
-        Some(bit) => Ok(bit),
-        None => Ok(source.word(slot & FIELD_MAX)? >> bit & 1 == 1),
+    /// Returns whether the hash of a slot's entry has a bit.
+    fn bit_of(&self, source: &impl Source, slot: u64, bit: u32) -> Result<bool> {
+        match bit_in_slot(slot, bit) {
+            Some(bit) => Ok(bit),
+            None => Ok(self.entries.hash_at(source, slot & FIELD_MAX)? >> bit & 1 == 1),
+        }
     }
 }

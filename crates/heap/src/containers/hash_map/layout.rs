@@ -15,6 +15,11 @@
 //! values have any length, two words follow the hash: the bytes of the key, and those of the value with
 //! the highest bit set if it lies apart; then its pointer is in its place.
 //!
+//! Where contents have checksums (`sums`), a line has 6 slots, the pointer to another line, and its check;
+//! the last two words of the directory are the checks of the words before the directory, and of the directory;
+//! a page ends with its own. An entry ends with its check, and of its hash the lower half is stored, with a
+//! check as the upper half.
+//!
 //! Bits of a hash: the lowest find the group, bits 12 to 27 are those in the slot, bits 30 and 31
 //! find the line.
 
@@ -32,7 +37,7 @@ pub(super) const TABLE_WORDS: usize = 128;
 /// Index of the word of the number of groups.
 pub(super) const GROUPS_WORD: u64 = 4;
 /// Index of the first word of the directory.
-const DIRECTORY_WORD: u64 = 8;
+pub(super) const DIRECTORY_WORD: u64 = 8;
 /// Where a map has the description of its types.
 pub(in super::super) const DESCRIBED: Described = Described {
     what: "hash map",
@@ -43,6 +48,8 @@ pub(in super::super) const DESCRIBED: Described = Described {
 const DIRECTORY: u64 = TABLE_WORDS as u64 - DIRECTORY_WORD;
 /// Words of the directory that point to segments where the others point to pages.
 const DIRECT: u64 = DIRECTORY / 2;
+/// Words at the end of the directory that are checks, where contents have checksums.
+const CHECKS: u64 = 2;
 /// Logarithm of the most groups of a segment: 4 MiB, so that a fragmented pool has room for one, and
 /// making one is quick.
 const MAX_SEGMENT: u32 = 14;
@@ -55,6 +62,8 @@ pub(super) const LINES: u64 = 4;
 pub(super) const GROUP_BYTES: u64 = LINES * LINE_BYTES;
 /// Slots of a line; the word behind them points to another line.
 pub(super) const SLOTS: usize = 7;
+/// Slots of a line that has a check.
+pub(super) const CHECKED_SLOTS: usize = 6;
 /// Average number of entries in a group at which the table grows: half of its slots, so that one line in
 /// ten is full.
 pub(super) const FULL: u64 = 14;
@@ -78,6 +87,8 @@ pub(super) struct Shape {
     largest: u32,
     /// Logarithm of the pointers of a page of the directory; none if it has no pages.
     page: Option<u32>,
+    /// Whether contents have checksums.
+    pub checked: bool,
 }
 
 /// The place of a group: its segment, and its position there.
@@ -110,6 +121,7 @@ impl Shape {
             first: groups.ilog2().min(most),
             largest: most,
             page: Some((geometry.chunk_bytes() / 2 / 8).ilog2()),
+            checked: geometry.checksums,
         }
     }
 
@@ -126,12 +138,13 @@ impl Shape {
         words
     }
 
-    /// Decodes the words of a table; returns its shape and its number of groups.
+    /// Decodes the words of a table; returns its shape and its number of groups. `checked` says whether
+    /// contents have checksums.
     ///
     /// # Errors
     ///
     /// The table is damaged, or is none.
-    pub fn decode(words: &[u64; TABLE_WORDS]) -> Result<(Self, u64)> {
+    pub fn decode(words: &[u64; TABLE_WORDS], checked: bool) -> Result<(Self, u64)> {
         let is_old = words[5] == 0 && words[6] == 0;
         let shape = Self {
             key_bytes: words[1] as u32,
@@ -143,6 +156,7 @@ impl Shape {
                 false => words[5].min(64) as u32,
             },
             page: (!is_old).then_some(words[6].min(64) as u32),
+            checked,
         };
         let groups = words[GROUPS_WORD as usize];
         let sane = shape.largest <= OLD_MAX_SEGMENT
@@ -159,10 +173,23 @@ impl Shape {
     /// Returns how many segments the directory has room for.
     pub fn segments(&self) -> usize {
         let all = match self.page {
-            Some(page) => DIRECT + ((DIRECTORY - DIRECT) << page),
+            Some(page) => DIRECT + ((DIRECTORY - DIRECT - self.checks()) << page),
             None => DIRECTORY,
         };
         all as usize
+    }
+
+    /// Returns the words of the directory that are checks.
+    fn checks(&self) -> u64 {
+        CHECKS * u64::from(self.checked)
+    }
+
+    /// Returns the most groups of the map: of a hash that is stored in half, so many bits are known.
+    pub fn most_groups(&self) -> u64 {
+        match self.checked {
+            true => 1 << LINE_AT,
+            false => u64::MAX,
+        }
     }
 
     /// Returns the place of the pointer to a segment, which the directory has room for.
@@ -177,7 +204,7 @@ impl Shape {
         }
     }
 
-    /// Returns the bytes of a page of the directory.
+    /// Returns the bytes of a page of the directory, without its check.
     pub fn page_bytes(&self) -> u64 {
         8 << self.page.unwrap_or(0)
     }
@@ -216,6 +243,15 @@ impl Shape {
 /// Returns how many groups have room for about `entries` entries.
 pub(super) fn groups_for(entries: u64) -> u64 {
     entries.div_ceil(FULL).clamp(1, 1 << 40).next_power_of_two()
+}
+
+/// Returns the slots of a line.
+#[inline]
+pub(super) fn slots(checked: bool) -> usize {
+    match checked {
+        true => CHECKED_SLOTS,
+        false => SLOTS,
+    }
 }
 
 /// Returns the group of a hash in a table of `groups`.
@@ -260,6 +296,7 @@ mod tests {
             first,
             largest,
             page,
+            checked: false,
         }
     }
 
@@ -326,11 +363,11 @@ mod tests {
             if shape.page.is_none() {
                 words[5] = 0;
             }
-            assert_eq!(Shape::decode(&words), Ok((shape, 8)));
+            assert_eq!(Shape::decode(&words, false), Ok((shape, 8)));
             for damage in [(0, 1), (3, 99), (4, 7), (4, u64::MAX), (5, 99), (6, 99)] {
                 let mut damaged = words;
                 damaged[damage.0] = damage.1;
-                assert!(Shape::decode(&damaged).is_err(), "{damage:?}");
+                assert!(Shape::decode(&damaged, false).is_err(), "{damage:?}");
             }
         }
     }

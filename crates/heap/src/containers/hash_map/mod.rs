@@ -11,6 +11,8 @@ mod grow;
 mod iter;
 mod layout;
 mod opened;
+mod salvage;
+mod sums;
 mod table;
 
 use std::marker::PhantomData;
@@ -26,6 +28,7 @@ use super::container::{Handle, container};
 use super::data::{Value, other_sizes, said_bytes};
 use super::emptied::{Emptying, clear};
 use super::inspected::Inspecting;
+use super::salvaged::{Found, Lost};
 use super::types::Types;
 
 pub use iter::Iter;
@@ -48,6 +51,31 @@ pub(super) const MAGICS: &[u64] = &[MAGIC];
 /// The table is damaged.
 pub(super) fn unknown<M: Medium>(heap: &Heap<M>, table: u64) -> Result<impl Emptying + Inspecting> {
     Table::open(heap, table, None)
+}
+
+/// Makes the map of a root in a new heap, of what can be read of a damaged one; returns how many entries that
+/// were.
+///
+/// # Errors
+///
+/// The new pool cannot grow, or a fence failed.
+pub(super) fn salvage_into<M: Medium, N: Medium>(
+    pool: &Pool<M>,
+    found: &Found,
+    heap: &Heap<N>,
+    place: Place<u8>,
+    lost: &mut Lost,
+) -> Result<u64> {
+    let ([key, value], geometry) = (found.sizes(), &heap.core().space.pool.geometry);
+    let shape = Shape::new(key, value, groups_for(CAPACITY), geometry);
+    let types = &found.types;
+    let (at, made) = heap.find_or_make(place, |sink| Table::create(sink, &shape, types))?;
+    let (new, mut read) = (Table::open(heap, at, made)?, 0);
+    salvage::salvage(pool, found.table, lost, &mut |key, value| {
+        read += 1;
+        new.add(heap, read, key, value)
+    })?;
+    Ok(read)
 }
 
 /// Entries for which a new map has room by default: its first segment has 4 KiB.

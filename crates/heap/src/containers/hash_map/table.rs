@@ -12,19 +12,22 @@ use crate::heap::Heap;
 use crate::lane::own::Stamp;
 use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::medium::{LINE_BYTES, Medium};
-use crate::sink::{Contents, Sink, Source};
+use crate::pool::Pool;
+use crate::sink::{Sink, Source};
 use crate::transaction::held::Guarded;
 
 use super::super::data::Value;
 use super::super::emptied::{Emptying, Progress, STEP};
 use super::super::inspected::{Inspecting, Order};
+use super::super::root::make_table;
 use super::super::types::Types;
 use super::chain::{Chain, LINE_WORDS, Search, count, search};
 use super::entry::{Entries, Entry, New};
 use super::layout::{
-    DESCRIBED, FULL, GROUP_BYTES, GROUPS_WORD, LINES, Pointer, SLOTS, Shape, TABLE_WORDS, group_of,
-    line_of, tag_of,
+    CHECKED_SLOTS, DESCRIBED, FULL, GROUP_BYTES, GROUPS_WORD, LINES, Pointer, SLOTS, Shape,
+    TABLE_WORDS, group_of, line_of, tag_of,
 };
+use super::sums::{expect_table, make_line, make_lines, seal_line, sealed};
 
 /// Says that entries were not counted yet.
 const UNCOUNTED: i64 = i64::MIN;
@@ -84,12 +87,12 @@ impl Table {
     /// The pool is full, or a fence failed.
     pub fn create<S: Sink>(sink: &mut S, shape: &Shape, types: &Types) -> Result<u64> {
         let mut words = shape.encode();
-        let first = sink.make(&Contents::Zeros(shape.groups_of(0) * GROUP_BYTES))?;
+        let first = make_lines(sink, shape.groups_of(0) * GROUP_BYTES)?;
         let Pointer::InTable(byte) = shape.pointer(0) else {
             unreachable!("the first segment is in the table");
         };
         words[(byte / 8) as usize] = first;
-        sink.make_words(&DESCRIBED.with_types(&words, types))
+        make_table(sink, &DESCRIBED.with_types(&words, types), sealed)
     }
 
     /// Opens the table at an offset; `made` is the operation that made it, if one since the heap was
@@ -101,23 +104,37 @@ impl Table {
     pub fn open<M: Medium>(heap: &Heap<M>, at: u64, made: Option<Stamp>) -> Result<Self> {
         let pool = &heap.core().space.pool;
         let words = pool.words::<TABLE_WORDS>(at)?;
-        let (shape, groups) = Shape::decode(&words)?;
+        let checked = pool.geometry.checksums;
+        if checked {
+            expect_table(at, &words)?;
+        }
+        let (shape, groups) = Shape::decode(&words, checked)?;
+        let mut table = Self::with(pool, at, (shape, groups), || Guard::new(made));
+        table.find_segments(pool)?;
+        table.guess = AtomicI64::new(table.sample(pool)?);
+        Ok(table)
+    }
+
+    /// Returns the table at an offset, of whose segments none is known yet.
+    pub fn with<M: Medium>(
+        pool: &Pool<M>,
+        at: u64,
+        (shape, groups): (Shape, u64),
+        guard: impl Fn() -> Guard,
+    ) -> Self {
         // Groups split off only behind all that are there, so those of a guard keep it.
         let count = (1u64 << groups.ilog2()).min(MAX_GUARDS);
-        let mut table = Self {
+        Self {
             at,
             shape,
             entries: Entries::new(&shape, &pool.geometry),
             segments: Segments::new(shape.segments()),
             groups: AtomicU64::new(groups),
-            guards: (0..count).map(|_| Guard::new(made)).collect(),
-            growth: Guard::new(made),
+            guards: (0..count).map(|_| guard()).collect(),
+            growth: guard(),
             guess: AtomicI64::new(0),
             base: AtomicI64::new(UNCOUNTED),
-        };
-        table.find_segments(pool)?;
-        table.guess = AtomicI64::new(table.sample(pool)?);
-        Ok(table)
+        }
     }
 
     fn find_segments(&self, source: &impl Source) -> Result<()> {
@@ -140,6 +157,22 @@ impl Table {
 
     /// Returns the offset of a segment as the directory has it; 0 if it has none.
     pub fn segment_at(&self, source: &impl Source, segment: usize) -> Result<u64> {
+        self.expect(source)?;
+        if let Pointer::InPage { page, .. } = self.shape.pointer(segment) {
+            match source.word(self.at + page)? {
+                0 => return Ok(0),
+                page => self.expect_page(source, page)?,
+            }
+        }
+        self.segment_of(source, segment)
+    }
+
+    /// Same as [`Table::segment_at`], whether or not the directory is damaged.
+    ///
+    /// # Errors
+    ///
+    /// The directory is not in the pool.
+    pub fn segment_of(&self, source: &impl Source, segment: usize) -> Result<u64> {
         match self.shape.pointer(segment) {
             Pointer::InTable(byte) => source.word(self.at + byte),
             Pointer::InPage { page, within } => match source.word(self.at + page)? {
@@ -175,7 +208,11 @@ impl Table {
     #[inline]
     pub fn find(&self, source: &impl Source, hash: u64, key: &[u8]) -> Result<Search> {
         let is_it = |entry| self.entries.has_key(source, entry, key);
-        search(source, self.line(hash), hash, is_it)
+        let line = self.line(hash);
+        match self.shape.checked {
+            false => search::<SLOTS>(source, line, hash, is_it),
+            true => search::<CHECKED_SLOTS>(source, line, hash, is_it),
+        }
     }
 
     /// Returns the value of a key.
@@ -193,7 +230,7 @@ impl Table {
         match self.find(source, hash, key)? {
             Search::Found { entry, .. } => self
                 .entries
-                .read(source, entry)?
+                .place(source, entry)?
                 .value::<V>(source)
                 .map(Some),
             _ => Ok(None),
@@ -214,37 +251,43 @@ impl Table {
         old: &mut Option<V::Owned>,
     ) -> Result<()> {
         match self.find(sink, new.hash, new.key)? {
-            Search::Found { slot, entry } => {
-                let entry = self.entries.read(sink, entry)?;
+            Search::Found { line, slot, entry } => {
+                let entry = self.entries.place(sink, entry)?;
                 *old = Some(entry.value::<V>(sink)?);
-                self.replace(sink, slot, entry, new)
+                self.replace(sink, (line, slot), entry, new)
             }
-            Search::Room { slot } => {
+            Search::Room { line, slot } => {
                 let word = self.make(sink, new)?;
-                sink.set(slot, word)
+                self.set_in_line(sink, line, slot, word)
             }
-            Search::Full { link } => self.put_behind(sink, link, new),
+            Search::Full { line, link } => self.put_behind(sink, (line, link), new),
         }
     }
 
     /// Sets the value of an existing entry. Apart from `put`, which is mostly called for new keys.
     #[inline(never)]
-    fn replace<S: Sink>(&self, sink: &mut S, slot: u64, entry: Entry, new: New) -> Result<()> {
+    fn replace<S: Sink>(
+        &self,
+        sink: &mut S,
+        (line, slot): (u64, u64),
+        entry: Entry,
+        new: New,
+    ) -> Result<()> {
         if entry.overwrite(sink, new.value)? {
-            return Ok(());
+            return self.entries.seal(sink, &entry);
         }
         let word = self.make(sink, new)?;
-        sink.set(slot, word)?;
+        self.set_in_line(sink, line, slot, word)?;
         entry.free(sink)
     }
 
     /// Makes an entry behind a full line, in a new overflow line.
     #[inline(never)]
-    fn put_behind<S: Sink>(&self, sink: &mut S, link: u64, new: New) -> Result<()> {
+    fn put_behind<S: Sink>(&self, sink: &mut S, (last, link): (u64, u64), new: New) -> Result<()> {
         let mut line = [0; LINE_WORDS];
         line[0] = self.make(sink, new)?;
-        let line = sink.make_words(&line)?;
-        sink.set(link, line)
+        let line = make_line(sink, &line)?;
+        self.set_in_line(sink, last, link, line)
     }
 
     /// Makes an entry; returns the word of its slot.
@@ -267,12 +310,12 @@ impl Table {
         key: &[u8],
         old: &mut Option<V::Owned>,
     ) -> Result<()> {
-        let Search::Found { slot, entry } = self.find(sink, hash, key)? else {
+        let Search::Found { line, slot, entry } = self.find(sink, hash, key)? else {
             return Ok(());
         };
-        let entry = self.entries.read(sink, entry)?;
+        let entry = self.entries.place(sink, entry)?;
         *old = Some(entry.value::<V>(sink)?);
-        sink.set(slot, 0)?;
+        self.set_in_line(sink, line, slot, 0)?;
         entry.free(sink)
     }
 
@@ -355,6 +398,11 @@ impl Table {
         entries * self.guards.len() as u64 > self.groups() * FULL
     }
 
+    /// Returns whether the table should grow if it has as many entries.
+    pub fn is_over(&self, entries: u64) -> bool {
+        entries > self.groups() * FULL
+    }
+
     /// Returns shared holds on all guards, if no writer holds one. A thread that waits for a guard holds
     /// no other, or is a transaction.
     pub fn try_read_all(&self) -> Option<Vec<Reading<'_>>> {
@@ -378,6 +426,7 @@ impl Inspecting for Table {
     ) -> Result<Vec<u64>> {
         let groups = self.groups();
         let mut chain = Chain::default();
+        self.expect(source)?;
         for group in 0..groups {
             for line in 0..LINES {
                 chain.clear();
@@ -388,7 +437,9 @@ impl Inspecting for Table {
                     let key = self.entries.read(source, at)?.key::<[u8]>(source)?;
                     let hash = self.hash(&key);
                     let here = group_of(hash, groups) == group && line_of(hash) == line;
-                    if source.word(at)? != hash || u64::from(tag_of(hash)) != slot >> FIELD_BITS {
+                    if source.word(at)? != self.entries.stored_hash(hash)
+                        || u64::from(tag_of(hash)) != slot >> FIELD_BITS
+                    {
                         wrong(at, format!("the key of the entry at {at} has another hash"));
                     } else if !here {
                         wrong(
@@ -430,7 +481,11 @@ impl Emptying for Table {
                 }
                 freed += chain.links.len();
                 chain.links.iter().try_for_each(|&link| sink.free(link))?;
-                sink.write(line, &[0; LINE_WORDS])?;
+                let mut empty = [0; LINE_WORDS];
+                if self.shape.checked {
+                    seal_line(line, &mut empty);
+                }
+                sink.write(line, &empty)?;
             }
         }
         Ok(true)
@@ -438,12 +493,14 @@ impl Emptying for Table {
 
     /// Frees all segments but the first, and the pages of the directory.
     fn shrink<S: Sink>(&self, sink: &mut S) -> Result<()> {
-        let mut pages = Vec::new();
+        let (mut segments, mut pages) = (Vec::new(), Vec::new());
         for segment in 1..self.shape.segments() {
-            let at = self.segment_at(sink, segment)?;
-            if at == 0 {
-                break;
+            match self.segment_at(sink, segment)? {
+                0 => break,
+                at => segments.push((segment, at)),
             }
+        }
+        for (segment, at) in segments {
             sink.free(at)?;
             match self.shape.pointer(segment) {
                 Pointer::InTable(byte) => sink.set(self.at + byte, 0)?,
@@ -456,7 +513,8 @@ impl Emptying for Table {
             sink.free(at)?;
             sink.set(self.at + page, 0)?;
         }
-        sink.set(self.at + GROUPS_WORD * 8, 1 << self.shape.first)
+        sink.set(self.at + GROUPS_WORD * 8, 1 << self.shape.first)?;
+        self.seal(sink)
     }
 
     fn free_table<S: Sink>(&self, sink: &mut S) -> Result<()> {

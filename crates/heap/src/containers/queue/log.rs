@@ -11,6 +11,10 @@
 //! the length is set, a pointer to the value, which lies apart, is in place of the bytes. All ones in place
 //! of a length mean that the queue continues in the next segment. A segment whose elements were all popped
 //! is freed when the first element of the next segment is popped.
+//!
+//! Where contents have checksums (`sums`), the bytes of an element have the lower half of their word in the head,
+//! and the upper half is the check of the head. A third word of a segment is the check of the first two, and a
+//! word behind each element, and behind the mark that the queue continues, is its check.
 
 use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
@@ -19,11 +23,12 @@ use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
 use crate::transaction::held::Guarded;
 
-use super::super::apart::{APART, Stored, part_bytes};
+use super::super::apart::{APART, Parts, Stored};
 use super::super::data::Value;
 use super::super::emptied::{Emptying, Progress, STEP};
 use super::super::inspected::{Inspecting, Order};
 use super::super::types::{Described, Types};
+use super::sums;
 
 /// "TERRQUE3", the magic number of format version 3, whose heads have no description of the type.
 pub(super) const UNDESCRIBED: u64 = u64::from_le_bytes(*b"TERRQUE3");
@@ -38,18 +43,18 @@ pub(in super::super) const DESCRIBED: Described = Described {
     marker: (0, MAGIC),
 };
 /// Marks elements of any length in the head.
-const ANY: u64 = u64::MAX;
+pub(super) const ANY: u64 = u64::MAX;
 
 /// Indices of the words of the head.
 const POPPED: u64 = 2;
 const PUSHED: u64 = 3;
 const FRONT: u64 = 4;
-const BACK: u64 = 5;
+pub(super) const BACK: u64 = 5;
 const FIRST: u64 = 6;
-const LAST: u64 = 7;
+pub(super) const LAST: u64 = 7;
 
 /// Bytes of a segment, unless an element needs more.
-const SEGMENT_BYTES: u64 = 4096;
+pub(super) const SEGMENT_BYTES: u64 = 4096;
 /// Bytes of a segment before its elements.
 const SEGMENT_HEAD: u64 = 16;
 /// Bytes of the longest element that lies in its segment.
@@ -61,15 +66,17 @@ const GOES_ON: u64 = u64::MAX;
 pub(super) struct Log {
     /// Offset of the head.
     pub head: u64,
-    part: u64,
+    pub part: Parts,
     pub guard: Guard,
 }
 
 /// An element.
-struct Element {
+pub(super) struct Element {
     /// Offset of its length.
-    at: u64,
-    value: Stored,
+    pub at: u64,
+    pub value: Stored,
+    /// Bytes behind it that are its check.
+    check_bytes: u64,
 }
 
 /// A place in a queue.
@@ -78,24 +85,29 @@ pub(super) struct Place {
     /// The number of the element among all that were ever pushed.
     pub number: u64,
     /// Its offset, or the end of the elements before it.
-    at: u64,
-    segment: u64,
+    pub at: u64,
+    pub segment: u64,
 }
 
 impl Element {
-    /// Returns where it ends.
-    fn end(&self) -> u64 {
+    /// Returns where its bytes end.
+    pub fn check_at(&self) -> u64 {
         let bytes = match self.value.is_apart() {
             false => self.value.len.next_multiple_of(WORD_BYTES),
             true => WORD_BYTES,
         };
         self.at + WORD_BYTES + bytes
     }
+
+    /// Returns where it ends.
+    fn end(&self) -> u64 {
+        self.check_at() + self.check_bytes
+    }
 }
 
 impl Place {
     /// Returns the place behind the element here.
-    fn behind(self, element: &Element) -> Self {
+    pub fn behind(self, element: &Element) -> Self {
         Self {
             number: self.number.saturating_add(1),
             at: element.end(),
@@ -113,7 +125,7 @@ impl Log {
 
     /// Returns the queue with a head.
     pub fn new(head: u64, geometry: &Geometry, guard: Guard) -> Self {
-        let part = part_bytes(geometry);
+        let part = Parts::of(geometry);
         Self { head, part, guard }
     }
 
@@ -123,7 +135,11 @@ impl Log {
     ///
     /// The head is damaged, or of other elements.
     pub fn check<T: Value + ?Sized>(&self, source: &impl Source, name: &str) -> Result<()> {
-        let head = source.words::<HEAD_WORDS>(self.head)?;
+        self.expect_head(source)?;
+        let mut head = source.words::<HEAD_WORDS>(self.head)?;
+        if self.part.checked {
+            head[1] = sums::bytes_of(head[1]);
+        }
         let elements = head[PUSHED as usize].checked_sub(head[POPPED as usize]);
         // Each element takes a word, so a larger count is damage; this bounds all loops.
         ensure(
@@ -140,6 +156,7 @@ impl Log {
     ///
     /// The head is not in the pool.
     pub fn len(&self, source: &impl Source) -> Result<u64> {
+        self.expect_head(source)?;
         let pushed = self.word(source, PUSHED)?;
         Ok(pushed.saturating_sub(self.word(source, POPPED)?))
     }
@@ -150,6 +167,7 @@ impl Log {
     ///
     /// The pool is full, the queue is damaged, or a fence failed.
     pub fn push<S: Sink>(&self, sink: &mut S, bytes: &[u8]) -> Result<()> {
+        self.expect_head(sink)?;
         let pushed = self.word(sink, PUSHED)?;
         let (mut len, mut inline) = (bytes.len() as u64, bytes);
         let pointer;
@@ -159,10 +177,20 @@ impl Log {
         }
         let parts = [&len.to_le_bytes()[..], inline];
         let need = WORD_BYTES + (inline.len() as u64).next_multiple_of(WORD_BYTES);
+        let need = need + self.check_bytes();
         let at = self.place_for(sink, need)?;
-        sink.fill(at, &parts)?;
+        let check;
+        let parts = match self.part.checked {
+            false => &parts[..],
+            true => {
+                check = sums::element_check(at, &parts).to_le_bytes();
+                &[parts[0], parts[1], &check[..]][..]
+            }
+        };
+        sink.fill(at, parts)?;
         self.set(sink, BACK, at + need)?;
-        self.set(sink, PUSHED, pushed.checked_add(1).ok_or_else(damaged)?)
+        self.set(sink, PUSHED, pushed.checked_add(1).ok_or_else(damaged)?)?;
+        self.seal_head(sink)
     }
 
     /// Returns the offset for a new element of `bytes` bytes; makes a new segment if the last one is
@@ -170,25 +198,29 @@ impl Log {
     fn place_for<S: Sink>(&self, sink: &mut S, need: u64) -> Result<u64> {
         let (back, last) = (self.word(sink, BACK)?, self.word(sink, LAST)?);
         // A segment always keeps room for the mark that the queue continues in the next one.
-        let behind = need + WORD_BYTES;
-        if last != 0 && back.saturating_add(behind) <= sink.word(last.saturating_add(WORD_BYTES))? {
+        let behind = need + WORD_BYTES + self.check_bytes();
+        if last != 0 && back.saturating_add(behind) <= self.segment(sink, last)?.1 {
             return Ok(back);
         }
-        let bytes = SEGMENT_BYTES.max(SEGMENT_HEAD + behind);
+        let head = SEGMENT_HEAD + self.check_bytes();
+        let bytes = SEGMENT_BYTES.max(head + behind);
         let new = sink.make(&Contents::Zeros(bytes))?;
         sink.set(new + WORD_BYTES, new + bytes)?;
+        self.seal_segment(sink, new)?;
         match last {
             0 => {
                 self.set(sink, FIRST, new)?;
-                self.set(sink, FRONT, new + SEGMENT_HEAD)?;
+                self.set(sink, FRONT, new + head)?;
             }
             last => {
                 sink.set(last, new)?;
+                self.seal_segment(sink, last)?;
                 sink.set(back, GOES_ON)?;
+                self.seal_mark(sink, back, GOES_ON)?;
             }
         }
         self.set(sink, LAST, new)?;
-        Ok(new + SEGMENT_HEAD)
+        Ok(new + head)
     }
 
     /// Removes the element at the front and returns it.
@@ -210,6 +242,7 @@ impl Log {
         }
         self.set(sink, FRONT, element.end())?;
         self.set(sink, POPPED, place.number.saturating_add(1))?;
+        self.seal_head(sink)?;
         Ok(Some(value))
     }
 
@@ -217,8 +250,9 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// The head is not in the pool.
+    /// The head is not in the pool, or damaged.
     pub fn front(&self, source: &impl Source) -> Result<Place> {
+        self.expect_head(source)?;
         Ok(Place {
             number: self.word(source, POPPED)?,
             at: self.word(source, FRONT)?,
@@ -248,22 +282,36 @@ impl Log {
     }
 
     /// Returns the element at a place, and its offset.
-    fn element(&self, source: &impl Source, mut place: Place) -> Result<Option<(Element, Place)>> {
+    pub fn element(
+        &self,
+        source: &impl Source,
+        mut place: Place,
+    ) -> Result<Option<(Element, Place)>> {
         if place.number >= self.word(source, PUSHED)? {
             return Ok(None);
         }
         let mut said = source.word(place.at)?;
         if said == GOES_ON {
-            place.segment = source.word(place.segment)?;
+            self.expect_mark(source, place.at, GOES_ON)?;
+            place.segment = self.segment(source, place.segment)?.0;
             ensure(place.segment != 0, damaged)?;
-            place.at = place.segment.saturating_add(SEGMENT_HEAD);
+            place.at = place
+                .segment
+                .saturating_add(SEGMENT_HEAD + self.check_bytes());
             said = source.word(place.at)?;
         }
         let sane = said != GOES_ON && said & !APART <= source.bytes();
         ensure(sane, damaged)?;
         let at = place.at;
         let value = Stored::decode(source, said, at + WORD_BYTES, self.part)?;
-        Ok(Some((Element { at, value }, place)))
+        let check_bytes = self.check_bytes();
+        let element = Element {
+            at,
+            value,
+            check_bytes,
+        };
+        self.expect_element(source, &element)?;
+        Ok(Some((element, place)))
     }
 
     /// Returns the offset of each object of the queue once for each time it is reached, for checks.
@@ -272,6 +320,7 @@ impl Log {
     ///
     /// The queue is damaged.
     pub fn objects(&self, source: &impl Source) -> Result<Vec<u64>> {
+        self.expect_head(source)?;
         let mut objects = vec![self.head];
         let mut at = self.word(source, FIRST)?;
         while at != 0 {
@@ -280,7 +329,7 @@ impl Log {
                 damaged,
             )?;
             objects.push(at);
-            at = source.word(at)?;
+            at = self.segment(source, at)?.0;
         }
         let mut place = self.front(source)?;
         while let Some((element, found)) = self.element(source, place)? {
@@ -291,7 +340,7 @@ impl Log {
     }
 
     /// Returns a word of the head.
-    fn word(&self, source: &impl Source, word: u64) -> Result<u64> {
+    pub fn word(&self, source: &impl Source, word: u64) -> Result<u64> {
         source.word(self.head + word * WORD_BYTES)
     }
 
@@ -307,6 +356,7 @@ impl Inspecting for Log {
         _: Option<Order>,
         wrong: &mut dyn FnMut(u64, String),
     ) -> Result<Vec<u64>> {
+        self.expect_head(source)?;
         let (popped, pushed) = (self.word(source, POPPED)?, self.word(source, PUSHED)?);
         let elements = pushed.checked_sub(popped).ok_or_else(damaged)?;
         ensure(elements <= source.bytes() / WORD_BYTES, damaged)?;
@@ -339,18 +389,20 @@ impl Emptying for Log {
 
     /// Frees the last segment, and the one before it, from which the last element was taken.
     fn shrink<S: Sink>(&self, sink: &mut S) -> Result<()> {
+        self.expect_head(sink)?;
         let mut at = self.word(sink, FIRST)?;
         let mut freed = 0;
         while at != 0 {
             ensure(freed <= 2, damaged)?;
-            let next = sink.word(at)?;
+            let next = self.segment(sink, at)?.0;
             sink.free(at)?;
             at = next;
             freed += 1;
         }
         [FRONT, BACK, FIRST, LAST]
             .into_iter()
-            .try_for_each(|word| self.set(sink, word, 0))
+            .try_for_each(|word| self.set(sink, word, 0))?;
+        self.seal_head(sink)
     }
 
     fn free_table<S: Sink>(&self, sink: &mut S) -> Result<()> {

@@ -5,6 +5,8 @@ mod iter;
 mod log;
 mod old;
 mod opened;
+mod salvage;
+mod sums;
 
 use std::marker::PhantomData;
 
@@ -14,16 +16,18 @@ use crate::heap::Heap;
 use crate::layout::Geometry;
 use crate::medium::{Mapped, Medium};
 use crate::ptr::Place;
-use crate::sink::{Sink, Source};
+use crate::sink::Source;
 
 use super::container::{Handle, container};
 use super::data::Value;
 use super::emptied::Emptying;
 use super::inspected::Inspecting;
+use super::root::make_table;
 use super::types::Types;
 
 pub use iter::Iter;
 pub use opened::Opened;
+pub(super) use salvage::salvage_into;
 
 pub(super) use log::DESCRIBED;
 use log::{HEAD_WORDS, Log, MAGIC, UNDESCRIBED};
@@ -81,8 +85,9 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
         let log = Handle::open(heap, name, ROOT_KIND, |root: Place<[u64; HEAD_WORDS]>| {
             let pool = &heap.core().space.pool;
             let new = |head, made| Log::new(head, &pool.geometry, Guard::new(made));
+            let words = Log::new_head::<T>(&types);
             let (mut head, made) =
-                heap.find_or_make(root, |sink| sink.make_words(&Log::new_head::<T>(&types)))?;
+                heap.find_or_make(root, |sink| make_table(sink, &words, sums::sealed))?;
             if let Some(bytes) = old::size(&pool.words(head)?) {
                 ensure(T::BYTES == Some(bytes), || log::of_others(name))?;
                 head = heap.convert(root, head, |sink, head| {

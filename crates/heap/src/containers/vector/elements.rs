@@ -3,9 +3,10 @@
 
 use bytemuck::Pod;
 
+use crate::checksum::padded;
 use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
-use crate::medium::Medium;
+use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
 use crate::transaction::held::Guarded;
 
@@ -30,7 +31,10 @@ impl Elements {
     ///
     /// The table is not in the pool.
     pub fn len(&self, source: &impl Source) -> Result<u64> {
-        source.word(len_at(self.table))
+        match self.shape.checked {
+            false => source.word(len_at(self.table)),
+            true => self.checked_len(source),
+        }
     }
 
     /// Returns an element; `None` beyond the last one.
@@ -43,7 +47,24 @@ impl Elements {
             return Ok(None);
         }
         let at = self.at(source, index)?;
-        T::read(size_of::<T>(), |into| source.load_bytes(at, into)).map(Some)
+        T::read(size_of::<T>(), |into| {
+            source.load_bytes(at, into)?;
+            self.expect_element(source, at, index, into)
+        })
+        .map(Some)
+    }
+
+    /// Returns the bytes of an element that exists.
+    ///
+    /// # Errors
+    ///
+    /// The vector is damaged.
+    pub fn bytes(&self, source: &impl Source, index: u64) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.shape.element_bytes as usize];
+        let at = self.at(source, index)?;
+        source.load_bytes(at, &mut bytes)?;
+        self.expect_element(source, at, index, &bytes)?;
+        Ok(bytes)
     }
 
     /// Sets the value of an element.
@@ -59,7 +80,23 @@ impl Elements {
             ))
         })?;
         let at = self.at(sink, index)?;
-        sink.write_bytes(at, bytemuck::bytes_of(value))
+        let bytes = bytemuck::bytes_of(value);
+        if !self.shape.checked {
+            return sink.write_bytes(at, bytes);
+        }
+        // Only where an element was.
+        let mut old = vec![0; bytes.len()];
+        sink.load_bytes(at, &mut old)?;
+        self.expect_element(sink, at, index, &old)?;
+        let check = self.element_check(at, index, bytes);
+        if bytes.len() as u64 <= 2 * WORD_BYTES {
+            for (at, word) in (at..).step_by(8).zip(bytes.chunks(8)) {
+                sink.set(at, padded(word))?;
+            }
+            return sink.set(at + self.shape.padded(), check);
+        }
+        let words = bytes.chunks(8).map(padded).chain([check]);
+        sink.write(at, &words.collect::<Vec<_>>())
     }
 
     /// Adds an element behind the last one.
@@ -68,20 +105,38 @@ impl Elements {
     ///
     /// The pool is full, the vector is damaged, or a fence failed.
     pub fn push<T: Pod, S: Sink>(&self, sink: &mut S, value: &T) -> Result<()> {
+        self.push_bytes(sink, bytemuck::bytes_of(value))
+    }
+
+    /// Same as [`Elements::push`], for the bytes of an element.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Elements::push`].
+    #[inline]
+    pub fn push_bytes<S: Sink>(&self, sink: &mut S, bytes: &[u8]) -> Result<()> {
         let len = self.len(sink)?;
         ensure(len < self.shape.capacity(), || {
             Error::full("a vector has no room for more elements")
         })?;
         let segment = self.shape.position(len).segment;
         let pointer = directory_at(self.table, segment);
-        if sink.word(pointer)? == 0 {
+        if self.pointer(pointer, sink.word(pointer)?)? == 0 {
             let bytes = self.shape.elements_of(segment) * self.shape.stride();
             let made = sink.make(&Contents::Zeros(bytes))?;
-            sink.set(pointer, made)?;
+            sink.set(pointer, self.said(pointer, made))?;
         }
         let at = self.at(sink, len)?;
-        sink.fill(at, &[bytemuck::bytes_of(value)])?;
-        sink.set(len_at(self.table), len + 1)
+        let check;
+        let parts = match self.shape.checked {
+            false => &[bytes][..],
+            true => {
+                check = self.element_check(at, len, bytes).to_le_bytes();
+                &[bytes, &check[..]][..]
+            }
+        };
+        sink.fill(at, parts)?;
+        self.set_len(sink, len + 1)
     }
 
     /// Removes the last element and returns it. Segments are kept for later elements.
@@ -94,7 +149,7 @@ impl Elements {
             return Ok(None);
         };
         let value = self.get(sink, last)?;
-        sink.set(len_at(self.table), last)?;
+        self.set_len(sink, last)?;
         Ok(value)
     }
 
@@ -105,7 +160,7 @@ impl Elements {
     /// The table is not in the pool.
     pub fn truncate<S: Sink>(&self, sink: &mut S, len: u64) -> Result<()> {
         match len < self.len(sink)? {
-            true => sink.set(len_at(self.table), len),
+            true => self.set_len(sink, len),
             false => Ok(()),
         }
     }
@@ -118,8 +173,12 @@ impl Elements {
     pub fn objects(&self, source: &impl Source) -> Result<Vec<u64>> {
         let words = source.words::<TABLE_WORDS>(self.table)?;
         let first = ((directory_at(self.table, 0) - self.table) / 8) as usize;
-        let segments = words[first..].iter().copied().filter(|&at| at != 0);
-        Ok([self.table].into_iter().chain(segments).collect())
+        let places = (directory_at(self.table, 0)..).step_by(8);
+        let mut objects = vec![self.table];
+        for (at, &word) in places.zip(&words[first..]).filter(|(_, word)| **word != 0) {
+            objects.push(self.pointer(at, word)?);
+        }
+        Ok(objects)
     }
 
     /// Returns the offset of an element whose segment exists.
@@ -128,7 +187,8 @@ impl Elements {
         let damaged = || Error::damaged("a vector is damaged: a segment is missing");
         ensure(index < self.shape.capacity(), damaged)?;
         let position = self.shape.position(index);
-        let segment = source.word(directory_at(self.table, position.segment))?;
+        let pointer = directory_at(self.table, position.segment);
+        let segment = self.pointer(pointer, source.word(pointer)?)?;
         ensure(segment != 0, damaged)?;
         Ok(segment.saturating_add(position.within * self.shape.stride()))
     }
@@ -144,7 +204,8 @@ impl Inspecting for Elements {
         let len = self.len(source)?;
         if let Some(last) = len.checked_sub(1) {
             for segment in 0..=self.shape.position(last).segment {
-                if source.word(directory_at(self.table, segment))? == 0 {
+                let pointer = directory_at(self.table, segment);
+                if self.pointer(pointer, source.word(pointer)?)? == 0 {
                     let what = format!("it has {len} elements, and no segment {segment}");
                     wrong(self.table, what);
                 }
@@ -167,7 +228,7 @@ impl Emptying for Elements {
                 sink.set(pointer, 0)?;
             }
         }
-        sink.set(len_at(self.table), 0)?;
+        self.set_len(sink, 0)?;
         Ok(false)
     }
 

@@ -5,6 +5,10 @@
 //! (`types`) in the same object, and from word 8 on a directory of segments.
 //! Each segment holds twice as many elements as the one before, up to the largest. Elements lie side
 //! by side, each filled to a whole word.
+//!
+//! Where contents have checksums (`sums`), the upper 16 bits of a pointer in the directory are its check, two
+//! words of the table are those of the number of elements and of what never changes, and a word behind each
+//! element is its check.
 
 use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
@@ -16,7 +20,7 @@ pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRVECT");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 128;
 /// Index of the word of the number of elements.
-const LEN_WORD: u64 = 3;
+pub(super) const LEN_WORD: u64 = 3;
 /// Where a vector has the description of its type.
 pub(in super::super) const DESCRIBED: Described = Described {
     what: "vector",
@@ -40,6 +44,8 @@ pub(super) struct Shape {
     pub first: u32,
     /// Logarithm of the elements of the largest segments.
     pub largest: u32,
+    /// Whether contents have checksums.
+    pub checked: bool,
 }
 
 /// The place of an element: its segment, and its position there.
@@ -52,12 +58,14 @@ pub(super) struct Position {
 impl Shape {
     /// Returns the shape for elements of `bytes` bytes.
     pub fn new(element_bytes: usize, geometry: &Geometry) -> Self {
-        let stride = element_bytes.next_multiple_of(8) as u64;
+        let checked = geometry.checksums;
+        let stride = element_bytes.next_multiple_of(8) as u64 + 8 * u64::from(checked);
         let fit = |bytes: u64| (bytes / stride).max(1).ilog2();
         Self {
             element_bytes: element_bytes as u32,
             first: fit(FIRST_BYTES),
             largest: fit(MAX_BYTES.min(geometry.max_object())),
+            checked,
         }
     }
 
@@ -70,16 +78,17 @@ impl Shape {
         words
     }
 
-    /// Decodes the words of a table.
+    /// Decodes the words of a table; `checked` says whether contents have checksums.
     ///
     /// # Errors
     ///
     /// The table is damaged, or is none.
-    pub fn decode(words: &[u64; TABLE_WORDS]) -> Result<Self> {
+    pub fn decode(words: &[u64; TABLE_WORDS], checked: bool) -> Result<Self> {
         let shape = Self {
             element_bytes: words[1] as u32,
             first: words[2] as u32,
             largest: (words[2] >> 32) as u32,
+            checked,
         };
         let sane = shape.first <= shape.largest
             && shape.largest < 40
@@ -91,10 +100,16 @@ impl Shape {
         Ok(shape)
     }
 
+    /// Returns the bytes of an element, filled to a whole word.
+    #[inline]
+    pub fn padded(&self) -> u64 {
+        u64::from(self.element_bytes).next_multiple_of(8)
+    }
+
     /// Returns the bytes from one element to the next.
     #[inline]
     pub fn stride(&self) -> u64 {
-        u64::from(self.element_bytes).next_multiple_of(8)
+        self.padded() + 8 * u64::from(self.checked)
     }
 
     /// Returns the number of elements of a segment.
@@ -152,6 +167,7 @@ mod tests {
                 element_bytes: 9,
                 first,
                 largest,
+                checked: false,
             };
             let (mut segment, mut within) = (0, 0);
             for index in 0..shape.capacity().min(2000) {
@@ -173,15 +189,16 @@ mod tests {
             intents: 3,
             allocator: crate::layout::AllocatorKind::Nvwa,
             seed: 0,
+            checksums: false,
         };
         let shape = Shape::new(60, &geometry);
         assert_eq!((shape.stride(), shape.first, shape.largest), (64, 2, 22));
         let words = shape.encode();
-        assert_eq!(Shape::decode(&words), Ok(shape));
+        assert_eq!(Shape::decode(&words, false), Ok(shape));
         for damage in [(0, 1), (1, 0), (2, 99), (2, 99 << 32), (3, u64::MAX)] {
             let mut damaged = words;
             damaged[damage.0] = damage.1;
-            assert!(Shape::decode(&damaged).is_err());
+            assert!(Shape::decode(&damaged, false).is_err());
         }
     }
 }

@@ -7,6 +7,7 @@
 mod elements;
 mod layout;
 mod opened;
+mod sums;
 
 use std::marker::PhantomData;
 
@@ -18,12 +19,14 @@ use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
 use crate::pool::Pool;
 use crate::ptr::Place;
-use crate::sink::{Sink, Source};
+use crate::sink::Source;
 
 use super::container::{Handle, container};
 use super::emptied::Emptying;
 use super::identity::Identity;
 use super::inspected::Inspecting;
+use super::root::make_table;
+use super::salvaged::{Found, Lost, guard, operate};
 use super::types::Types;
 
 pub use opened::Opened;
@@ -45,9 +48,74 @@ pub(super) const MAGICS: &[u64] = &[MAGIC];
 pub(super) fn unknown<M: Medium>(pool: &Pool<M>, table: u64) -> Result<impl Emptying + Inspecting> {
     Ok(Elements {
         table,
-        shape: Shape::decode(&pool.words(table)?)?,
+        shape: shape_of(pool, table)?,
         guard: Guard::new(None),
     })
+}
+
+/// Makes the vector of a root in a new heap, of the elements of a damaged one before the first that cannot be
+/// read; returns how many these are.
+///
+/// # Errors
+///
+/// The new pool cannot grow, or a fence failed.
+pub(super) fn salvage_into<M: Medium, N: Medium>(
+    pool: &Pool<M>,
+    found: &Found,
+    heap: &Heap<N>,
+    place: Place<u8>,
+    lost: &mut Lost,
+) -> Result<u64> {
+    let geometry = &heap.core().space.pool.geometry;
+    let shape = Shape::new(found.sizes()[0] as usize, geometry);
+    let words = DESCRIBED.with_types(&shape.encode(), &found.types);
+    let (table, _) = heap.find_or_make(place, |sink| make_table(sink, &words, sums::sealed))?;
+    let guard = guard();
+    let new = Elements {
+        table,
+        shape,
+        guard,
+    };
+    let old = shape_of(pool, found.table).map(|shape| Elements {
+        table: found.table,
+        shape,
+        guard: Guard::new(None),
+    });
+    let len = old
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|old| old.len(pool));
+    let (Ok(old), Ok(len)) = (&old, &len) else {
+        let error = old.err().or(len.err());
+        let why = error.map_or(String::new(), |error| error.to_string());
+        lost.part(found.table, format!("{why}; all elements are lost"));
+        return Ok(0);
+    };
+    for index in 0..*len {
+        match old.bytes(pool, index) {
+            Ok(bytes) => operate(heap, |sink| new.push_bytes(sink, &bytes))?,
+            Err(error) => {
+                let what = format!("{error}; it and all elements behind it are lost");
+                lost.entry(found.table, what);
+                lost.entries += len - index - 1;
+                return Ok(index);
+            }
+        }
+    }
+    Ok(*len)
+}
+
+/// Returns the shape of the vector with a table.
+///
+/// # Errors
+///
+/// The table is damaged.
+fn shape_of<M: Medium>(pool: &Pool<M>, table: u64) -> Result<Shape> {
+    let (words, checked) = (pool.words(table)?, pool.geometry.checksums);
+    if checked {
+        sums::expect_table(table, &words)?;
+    }
+    Shape::decode(&words, checked)
 }
 
 /// A persistent vector of `T`, plain data.
@@ -93,8 +161,9 @@ impl<T: Pod + Identity, M: Medium> Vector<T, M> {
             let pool = &heap.core().space.pool;
             let new = Shape::new(size_of::<T>(), &pool.geometry).encode();
             let new = DESCRIBED.with_types(&new, &types);
-            let (mut table, made) = heap.find_or_make(root, |sink| sink.make_words(&new))?;
-            let shape = Shape::decode(&pool.words(table)?)?;
+            let (mut table, made) =
+                heap.find_or_make(root, |sink| make_table(sink, &new, sums::sealed))?;
+            let shape = shape_of(pool, table)?;
             if !DESCRIBED.expect(pool, table, name, &types)? {
                 expect_size::<T>(&shape, name)?;
                 table = DESCRIBED.record(heap, root, table, &types)?;

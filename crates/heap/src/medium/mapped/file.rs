@@ -208,7 +208,7 @@ impl PoolFile {
             false => self.file.try_lock_shared(),
         };
         locked.map_err(|error| match error {
-            TryLockError::WouldBlock => Error::usage(format!(
+            TryLockError::WouldBlock => Error::open(format!(
                 "{} is open already, here or in another program; close it there first",
                 self.path.display()
             )),

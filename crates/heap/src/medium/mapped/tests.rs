@@ -230,6 +230,7 @@ fn a_pool_is_open_once() {
     let pool = create(&path, 4096, Mode::Detected).unwrap();
     for mode in [Mode::Detected, Mode::Private] {
         let error = refusal(Mapped::open(&path, mode));
+        assert_eq!(error.cause(), Cause::Open);
         let end = "is open already, here or in another program; close it there first";
         assert_eq!(error.to_string(), format!("{} {end}", path.display()));
     }
