@@ -286,9 +286,19 @@ fn swapoff_processes() -> Vec<i32> {
     numbers.collect()
 }
 
-/// Stops the process in swapoff, which goes on when it is continued; `None` if the area went before
-/// that.
-fn stop_swapoff(machine: &Machine) -> Option<i32> {
+/// A process in swapoff that is stopped, with the lock for which all others wait; it goes on when
+/// this is dropped.
+struct Stopped(i32);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // SAFETY: takes two integers; the process is of the run of this test, which waits for it.
+        unsafe { libc::kill(self.0, libc::SIGCONT) };
+    }
+}
+
+/// Stops the process in swapoff; `None` if the area went before that.
+fn stop_swapoff(machine: &Machine) -> Option<Stopped> {
     let mut found = None;
     wait_for("the swapoff to begin", || {
         found = swapoff_processes().first().copied();
@@ -299,11 +309,12 @@ fn stop_swapoff(machine: &Machine) -> Option<i32> {
         found.is_some() || areas(machine).is_empty()
     });
     let pid = found?;
+    let stopped = Stopped(pid);
     let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     wait_for("it to be stopped, or to end", || {
         stat().is_empty() || stat().contains(") T ") || stat().contains(") Z ")
     });
-    stat().contains(") T ").then_some(pid)
+    stat().contains(") T ").then_some(stopped)
 }
 
 /// A swapoff takes as long as it takes: it is stopped here, as by a slow disk.
@@ -318,20 +329,19 @@ fn a_run_waits_for_its_own_swapoff_however_long_it_takes() {
         neighbour.limit(1 << 30);
         run.ask_to_end();
         let stopped = stop_swapoff(&machine);
-        if let Some(pid) = stopped {
+        let was_stopped = stopped.is_some();
+        if let Some(stopped) = stopped {
             for _ in 0..100 {
                 thread::sleep(Duration::from_millis(100));
                 assert!(!run.is_over(), "it waits");
             }
             assert_eq!(areas(&machine).len(), 1, "the area is on");
-            // SAFETY: takes two integers; the process is of the run of this test, which waits for
-            // it.
-            unsafe { libc::kill(pid, libc::SIGCONT) };
+            drop(stopped);
         }
         assert_eq!(text(&run.end()), "", "nothing stays");
         neighbour.end();
         machine.wait_until_as_found();
-        if stopped.is_some() {
+        if was_stopped {
             return;
         }
     }
@@ -381,13 +391,12 @@ fn of_two_runs_that_end_at_once_one_switches_off_after_the_other() {
         let swapoffs = Swapoffs::watch();
         first.ask_to_end();
         let stopped = stop_swapoff(&machine);
+        let was_stopped = stopped.is_some();
         second.ask_to_end();
-        if let Some(pid) = stopped {
+        if let Some(stopped) = stopped {
             thread::sleep(Duration::from_secs(3));
             assert!(!first.is_over());
-            // SAFETY: takes two integers; the process is of the run of this test, which waits for
-            // it.
-            unsafe { libc::kill(pid, libc::SIGCONT) };
+            drop(stopped);
         }
         assert_eq!(text(&first.end()), "");
         assert_eq!(text(&second.end()), "");
@@ -395,7 +404,7 @@ fn of_two_runs_that_end_at_once_one_switches_off_after_the_other() {
         assert!(most <= 1, "{most} at once");
         neighbour.end();
         machine.wait_until_as_found();
-        if stopped.is_some() {
+        if was_stopped {
             return;
         }
     }
