@@ -304,6 +304,13 @@ fn a_pool_that_is_not_damaged_is_read_whole() {
     let heap = open(Arc::new(Simulated::from_bytes(&POOL, Granule::Line))).unwrap();
     read(&heap);
     let tree = BTreeMap::<u64, [u8], Memory>::open(&heap, "tree a").unwrap();
+    // Values that are not wanted, and lie apart.
+    assert_eq!(tree.contains(&7), Ok(true));
+    let bytes = HashMap::<[u8], [u8], Memory>::open(&heap, "bytes a").unwrap();
+    assert_eq!(bytes.contains(name(7).as_bytes()), Ok(true));
+    assert_eq!(bytes.clear(), Ok(()));
+    let queue = Queue::<[u8], Memory>::open(&heap, "queue b").unwrap();
+    assert_eq!((queue.clear(), queue.len()), (Ok(()), Ok(0)));
     assert_eq!(
         tree.iter().collect::<Result<Vec<_>>>().unwrap().len() as u64,
         ENTRIES
