@@ -153,46 +153,32 @@ fn pop(tree: &Tree, end: End, key: &Buffer, value: &Buffer) -> Result<c_int> {
     })
 }
 
-/// # Safety
-///
-/// Same as for [`Buffer::new`], for both buffers.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvm_tree_pop_first(
-    tree: *mut Tree,
-    key: *mut c_void,
-    key_room: usize,
-    key_len: *mut usize,
-    value: *mut c_void,
-    value_room: usize,
-    value_len: *mut usize,
-) -> c_int {
-    outcome(on(tree, |tree| {
-        // SAFETY: promised by the caller.
-        let key = unsafe { Buffer::new(key, key_room, key_len)? };
-        // SAFETY: promised by the caller.
-        let value = unsafe { Buffer::new(value, value_room, value_len)? };
-        pop(&tree, End::First, &key, &value)
-    }))
+/// Defines the call that removes the entry at an end.
+macro_rules! pop_call {
+    ($name:ident $end:expr) => {
+        /// # Safety
+        ///
+        /// Same as for [`Buffer::new`], for both buffers.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            tree: *mut Tree,
+            key: *mut c_void,
+            key_room: usize,
+            key_len: *mut usize,
+            value: *mut c_void,
+            value_room: usize,
+            value_len: *mut usize,
+        ) -> c_int {
+            outcome(on(tree, |tree| {
+                // SAFETY: promised by the caller.
+                let key = unsafe { Buffer::new(key, key_room, key_len)? };
+                // SAFETY: promised by the caller.
+                let value = unsafe { Buffer::new(value, value_room, value_len)? };
+                pop(&tree, $end, &key, &value)
+            }))
+        }
+    };
 }
 
-/// # Safety
-///
-/// Same as for [`Buffer::new`], for both buffers.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvm_tree_pop_last(
-    tree: *mut Tree,
-    key: *mut c_void,
-    key_room: usize,
-    key_len: *mut usize,
-    value: *mut c_void,
-    value_room: usize,
-    value_len: *mut usize,
-) -> c_int {
-    outcome(on(tree, |tree| {
-        // SAFETY: promised by the caller.
-        let key = unsafe { Buffer::new(key, key_room, key_len)? };
-        // SAFETY: promised by the caller.
-        let value = unsafe { Buffer::new(value, value_room, value_len)? };
-        pop(&tree, End::Last, &key, &value)
-    }))
-}
+pop_call!(nvm_tree_pop_first End::First);
+pop_call!(nvm_tree_pop_last End::Last);

@@ -1,7 +1,9 @@
 //! The functions of the API, each with arguments of any kind.
 
+use std::ffi::{c_int, c_void};
+
 use crate::calls::{Program, heap_bytes, hint, len, number, size, status, string, work};
-use crate::container::nvm_remove;
+use crate::container::{Tree, nvm_remove};
 use crate::cursors::*;
 use crate::error::nvm_error_status;
 use crate::handle::*;
@@ -119,28 +121,8 @@ pub const API: &[Call] = unsafe {
         |c, i| status(nvm_tree_clear(c.handle(i))),
         |c, i| status(nvm_queue_clear(c.handle(i))),
         |c, i| status(nvm_remove(c.heap(i), c.name(i))),
-        |c, i| {
-            status(nvm_tree_pop_first(
-                c.handle(i),
-                c.bytes(i),
-                len(i),
-                c.told(i),
-                c.bytes(i),
-                len(i),
-                c.told(i),
-            ))
-        },
-        |c, i| {
-            status(nvm_tree_pop_last(
-                c.handle(i),
-                c.bytes(i),
-                len(i),
-                c.told(i),
-                c.bytes(i),
-                len(i),
-                c.told(i),
-            ))
-        },
+        |c, i| pop(c, i, nvm_tree_pop_first),
+        |c, i| pop(c, i, nvm_tree_pop_last),
         |c, i| c.keep_handle(nvm_cursor_open(c.handle(i))),
         |c, i| status(nvm_cursor_close(c.handle(i))),
         |c, i| status(nvm_cursor_first(c.handle(i))),
@@ -153,3 +135,21 @@ pub const API: &[Call] = unsafe {
         |c, i| status(nvm_cursor_value(c.handle(i), c.bytes(i), len(i), c.told(i))),
     ]
 };
+
+/// A call that removes the entry at an end of an ordered map.
+type Pop = unsafe extern "C" fn(
+    *mut Tree,
+    *mut c_void,
+    usize,
+    *mut usize,
+    *mut c_void,
+    usize,
+    *mut usize,
+) -> c_int;
+
+fn pop(c: &mut Program, i: &mut Input, call: Pop) {
+    let (tree, key, key_len, told) = (c.handle(i), c.bytes(i), len(i), c.told(i));
+    let (value, value_len, value_told) = (c.bytes(i), len(i), c.told(i));
+    // SAFETY: as above.
+    status(unsafe { call(tree, key, key_len, told, value, value_len, value_told) });
+}

@@ -19,6 +19,8 @@ mod memory;
 mod queue;
 #[path = "../../src/registry.rs"]
 mod registry;
+#[path = "../../src/salvage.rs"]
+mod salvage;
 #[path = "../../src/stack.rs"]
 mod stack;
 #[path = "../../src/statistics.rs"]
