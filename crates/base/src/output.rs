@@ -241,7 +241,7 @@ pub fn open_now(path: &Path) -> Result<File> {
         }
         Ok(found) if !found.is_file() => open_there(path),
         Ok(_) => File::create(path),
-        Err(_) => File::create(path).inspect(|file| user::give_to_caller(file)),
+        Err(_) => File::create(path).inspect(user::give_to_caller),
     };
     opened.map_err(|e| refused(path, &e))
 }
