@@ -21,6 +21,30 @@ pub fn is_mounted(mountpoint: &Path) -> bool {
         .any(|mount| mount.at == mountpoint && mount.kind.strip_prefix("fuse.") == Some(SUBTYPE))
 }
 
+/// Ends the connection of our mount at a place, whose process cannot serve it any more: whoever waits for it gets an error.
+///
+/// # Errors
+/// The kernel's. It is not found if nothing of ours is mounted there.
+pub fn abort(mountpoint: &Path) -> io::Result<()> {
+    let mounts = mountinfo::all()?;
+    let is_ours = |mount: &&mountinfo::Mount| {
+        mount.at == mountpoint && mount.kind.strip_prefix("fuse.") == Some(SUBTYPE)
+    };
+    let found = mounts
+        .iter()
+        .rfind(is_ours)
+        .ok_or(io::ErrorKind::NotFound)?;
+    let number = found.device.rsplit(':').next().unwrap_or_default();
+    let control = format!("/sys/fs/fuse/connections/{number}/abort");
+    // Where that is not mounted, unmounting by force ends the connection as well, also where it then says «busy».
+    std::fs::write(control, "1").or_else(|_| {
+        match rustix::mount::unmount(mountpoint, UnmountFlags::FORCE) {
+            Err(rustix::io::Errno::BUSY) => Ok(()),
+            done => Ok(done?),
+        }
+    })
+}
+
 /// Unmounts a directory. One that is in use goes from the tree if `detach`, and ends with its last open file.
 ///
 /// # Errors

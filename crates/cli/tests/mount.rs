@@ -14,6 +14,8 @@ use terrace_trace::access::Columns;
 mod common;
 #[path = "mount/control.rs"]
 mod control;
+#[path = "mount/killed.rs"]
+mod killed;
 use common::{Loop, text, wait_for};
 
 const MIB: usize = 1 << 20;

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use terrace_base::process::{Figures, hold};
-use terrace_base::{Context, Error, Result};
+use terrace_base::{Context, Error, Result, mounts};
 
 use crate::journal::leftover::{Awaited, Found};
 use crate::journal::{Change, State};
@@ -33,6 +33,8 @@ use crate::tier::holders::holders;
 
 /// Interval at which the command's state is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Interval at which it is looked whether the command was killed while one of its threads waits for its own mount.
+const LOOK_FOR_HANGS_EVERY: Duration = Duration::from_secs(2);
 /// Longest time until it is looked again whether a program has left its group, or an area has room: from the first, twice
 /// as long each time. The end of a program is seen at once.
 const LOOK_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -173,19 +175,26 @@ fn follow(owner: u32, process: &OwnedFd, state: &Path) -> Result<()> {
     let stat = File::open(format!("/proc/{owner}/stat")).ok();
     let (mut looks, mut stopped) = (false, false);
     loop {
-        let pause = looks.then_some(LOOK_EVERY);
+        let pause = match looks {
+            true => LOOK_EVERY,
+            false => LOOK_FOR_HANGS_EVERY,
+        };
         let mut asked = vec![PollFd::new(process, PollFlags::IN)];
         if !looks {
             asked.push(PollFd::new(&calls, PollFlags::IN));
         }
-        wait_for(&mut asked, pause);
+        wait_for(&mut asked, Some(pause));
         let ready = |at: usize| asked.get(at).is_some_and(|it| !it.revents().is_empty());
         if ready(0) {
             return Ok(());
         }
         looks |= ready(1);
         let figures = stat.as_ref().and_then(Figures::read);
-        let now = figures.is_some_and(|it| it.state == 'T');
+        let is = |state| figures.as_ref().is_some_and(|it| it.state == state);
+        if is('Z') {
+            abort_mounts(owner, state);
+        }
+        let now = is('T');
         match (stopped, now) {
             (false, true) => put_back_for_now(owner, state),
             // A task is changed again by its owner.
@@ -193,6 +202,19 @@ fn follow(owner: u32, process: &OwnedFd, state: &Path) -> Result<()> {
             _ => {}
         }
         stopped = now;
+    }
+}
+
+/// Ends the mounts of the owner, which was killed and has not ended: a thread of it waits in the kernel for pages that other
+/// threads would have brought, and keeps the mount from ending.
+fn abort_mounts(owner: u32, path: &Path) {
+    let Ok(Some(state)) = State::open(path) else {
+        return;
+    };
+    for change in Found::changes_of(&state, owner) {
+        if let Change::Mount(mountpoint) = change {
+            let _ = mounts::abort(&mountpoint);
+        }
     }
 }
 

@@ -1,0 +1,48 @@
+//! A mount that is killed while one of its threads waits for the mount itself.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+/// The process has the kernel forget pages, and the kernel waits for one that another thread would bring, which is killed: the
+/// thread that waits cannot be, and the mount would hang for ever.
+#[test]
+#[ignore = "needs /dev/fuse and root; run by make test-root"]
+fn a_mount_that_is_killed_while_it_waits_for_itself_ends() {
+    let (slow, place) = (Place::new(), Place::new());
+    slow.file("a", MIB);
+    let below = slow.mount(&[]);
+    let (source, mounted) = (slow.text("mounted"), place.text("mounted"));
+    let (flash, size) = (place.text("flash"), "64M");
+    let words = [
+        "mount", "-q", "--flash", &flash, "--size", size, &source, &mounted,
+    ];
+    let mut above = place.command(&words).spawn().unwrap();
+    wait_for("the mount", || place.is_mounted());
+    let file = File::open(place.path("mounted").join("a")).unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
+    let page = |number: u64| file.read_at(&mut [0; 4096], number * 4096);
+    let has_read = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // A file that changes all the time, so that the kernel is told to forget what it was given.
+        scope.spawn(|| {
+            let path = slow.path("mounted").join("a");
+            let writer = File::options().write(true).open(path).unwrap();
+            while !has_read.load(Ordering::Relaxed) {
+                writer.write_all_at(b"x", 200 * 4096).unwrap();
+            }
+        });
+        page(0).unwrap();
+        has_read.store(true, Ordering::Relaxed);
+        let stopped = Pid::from_child(&below.child);
+        kill_process(stopped, Signal::STOP).unwrap();
+        let reader = scope.spawn(|| page(100));
+        std::thread::sleep(Duration::from_millis(1500));
+        above.kill().unwrap();
+        above.wait().unwrap();
+        assert!(reader.join().unwrap().is_err());
+        kill_process(stopped, Signal::CONT).unwrap();
+    });
+    wait_for("the end of the mount", || !place.is_mounted());
+    below.end(Signal::TERM);
+}
