@@ -194,7 +194,7 @@ fn follow(owner: u32, process: &OwnedFd, state: &Path) -> Result<()> {
         if is('Z') {
             abort_mounts(owner, state);
         }
-        let now = is('T');
+        let now = looks && is('T');
         match (stopped, now) {
             (false, true) => put_back_for_now(owner, state),
             // A task is changed again by its owner.
