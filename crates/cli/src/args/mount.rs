@@ -146,6 +146,7 @@ pub struct Mount {
     ///   flush [PATH]      forget the pages of a file or a tree, or all
     ///   list              show what is pinned and excluded
     #[arg(long, value_names = ["MOUNTPOINT", "COMMAND", "ARGUMENT"], num_args = 2..=3,
+          hide_short_help = true,
           conflicts_with_all = ["source", "flash", "emulate", "record", "status"], verbatim_doc_comment)]
     pub control: Option<Vec<String>>,
 

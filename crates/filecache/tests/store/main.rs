@@ -85,7 +85,7 @@ impl Run {
                 let _ = self.store.resize(Bytes(4096 * (1 + 8 * segments)));
             }
             21 => drop(self.store.clear()),
-            22 => self.store.pin(identity(inode), pages % 2 == 0),
+            22 => self.store.pin(identity(inode), pages.is_multiple_of(2)),
             23 => drop(self.store.keep_notes(&vec![inode as u8; 1000])),
             3..=7 => self.write(inode, first, pages.min(2)),
             _ => self.read(inode, first, pages),

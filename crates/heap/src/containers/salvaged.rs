@@ -17,6 +17,9 @@ use super::inspected::order_of;
 use super::types::{Described, Types};
 use super::{btree_map, hash_map, queue, vector};
 
+/// Takes the key and the value of an entry that could be read.
+pub(super) type Take<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
+
 /// Findings of which the sentence is kept.
 pub(crate) const KEPT: usize = 100;
 
@@ -127,8 +130,9 @@ pub(super) struct Found {
 impl Found {
     /// Returns the bytes of keys and values, or of elements twice, as tables have them.
     pub fn sizes(&self) -> [u32; 2] {
-        let sizes = self.types.0.iter().map(|of| of.bytes);
-        let (first, last) = (sizes.clone().next(), sizes.last());
+        let mut sizes = self.types.0.iter().map(|of| of.bytes);
+        let first = sizes.next();
+        let last = sizes.next_back().or(first);
         [first, last].map(|size| size.unwrap_or(0))
     }
 

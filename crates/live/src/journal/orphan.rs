@@ -414,7 +414,11 @@ mod tests {
         made(&format!("terrace-{}.swap", std::process::id()), true);
         let all = || off(state.path()).filter(|it| !it.lives(&it.path().unwrap(), &seen()));
         let found: Vec<_> = all().filter_map(|it| it.path()).collect();
-        assert_eq!(found, [ours.clone()], "of a dead process, with a header");
+        assert_eq!(
+            found,
+            std::slice::from_ref(&ours),
+            "of a dead process, with a header"
+        );
         let claimed = vec![Change::Tier(Area::File(ours, Bytes(0)), Identity::fresh())];
         assert!(names(&claimed, &found[0]) && !names(&[], &found[0]));
     }

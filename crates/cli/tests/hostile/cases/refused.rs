@@ -1,7 +1,6 @@
 //! What `run` and its like refuse before anything begins: budgets, lessons, pipes that nobody
 //! reads, tiers that are none; and limits of this process that they meet.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -123,19 +122,14 @@ fn pipes() -> Vec<Case> {
 
 /// Starts a reader of the pipe, which ends when it has read something.
 fn read_pipe(place: &Path) {
-    let reading = "exec 3<>pipe; touch reading; exec timeout 600 head -c 1 <&3";
-    Command::new("sh")
-        .args(["-c", reading])
+    let started = Command::new("sh")
+        .args(["-c", "exec 3<>pipe; timeout 600 head -c 1 <&3 &"])
         .current_dir(place)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn()
-        .expect("a reader");
-    while !place.join("reading").exists() {
-        std::thread::yield_now();
-    }
-    fs::remove_file(place.join("reading")).expect("its mark");
+        .status();
+    assert!(started.expect("a reader").success());
 }
 
 /// A memory node as the tier of a command that swaps.

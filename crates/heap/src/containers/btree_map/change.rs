@@ -101,7 +101,7 @@ impl Tree {
         let Some(slot) = slot.filter(|_| at + entry.bytes() <= node.bytes) else {
             return Ok(None);
         };
-        let (place, of) = (node.at + at, slot_of_entry(at, entry));
+        let (place, of) = (node.at + at, slot_of_entry(slot, at, entry));
         let check = match self.checked {
             false => [0; 8],
             true => entry_check(place, of, &entry.key, &entry.value).to_le_bytes(),
@@ -237,7 +237,7 @@ impl Tree {
         let mut at = HEAD_BYTES;
         let mut slots = Vec::with_capacity(entries.len());
         for entry in entries {
-            let slot = slot_of_entry(at + check, entry);
+            let slot = slot_of_entry(slots.len(), at + check, entry);
             at = slot.end();
             slots.push(slot);
         }
@@ -395,9 +395,10 @@ impl Emptying for Tree {
     }
 }
 
-/// Returns the slot of an entry that begins at byte `at` of its node.
-fn slot_of_entry(at: u64, entry: &Entry) -> Slot {
+/// Returns the slot with a number, of an entry that begins at byte `at` of its node.
+fn slot_of_entry(number: usize, at: u64, entry: &Entry) -> Slot {
     Slot {
+        number: number as u8,
         word: (at / WORD_BYTES) as u16,
         key_len: entry.key.len() as u16,
         value_len: entry.value.len() as u16,

@@ -79,6 +79,8 @@ pub(super) struct Slot {
     pub value_len: u16,
     /// Whether the value lies apart.
     pub apart: bool,
+    /// The slot's number in the node, which its word does not hold.
+    pub number: u8,
 }
 
 /// A node without its entries.
@@ -203,9 +205,11 @@ impl Slot {
             | u64::from(self.apart) << 48
     }
 
+    /// Reads the word of the slot with a number.
     #[inline]
-    pub fn decode(word: u64) -> Self {
+    pub fn decode(number: usize, word: u64) -> Self {
         Self {
+            number: number as u8,
             word: word as u16,
             key_len: (word >> 16) as u16,
             value_len: (word >> 32) as u16,
@@ -317,7 +321,8 @@ impl Head {
     /// Returns where an entry lies.
     #[inline]
     pub fn entry(&self, entry: usize) -> Slot {
-        Slot::decode(self.slots[self.order.slot(entry)])
+        let number = self.order.slot(entry);
+        Slot::decode(number, self.slots[number])
     }
 
     /// Returns where the word of a slot lies.
@@ -381,8 +386,8 @@ mod tests {
 
         #[test]
         fn a_slot_is_read_as_it_was_written(word: u16, key_len: u16, value_len: u16, apart: bool) {
-            let slot = Slot { word, key_len, value_len, apart };
-            prop_assert_eq!(Slot::decode(slot.encode()), slot);
+            let slot = Slot { word, key_len, value_len, apart, number: 3 };
+            prop_assert_eq!(Slot::decode(3, slot.encode()), slot);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::medium::Medium;
 use crate::sink::Source;
 
 use super::super::inspected::Order;
-use super::super::salvaged::{Lost, operate};
+use super::super::salvaged::{Lost, Take, operate};
 use super::layout::{Head, Root, damaged};
 use super::node::Entry;
 use super::tree::Tree;
@@ -37,7 +37,7 @@ impl Tree {
         source: &impl Source,
         order: Option<Order>,
         lost: &mut Lost,
-        take: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+        take: Take<'_>,
     ) -> Result<()> {
         let root = match self.expect_table(source).and_then(|()| self.root(source)) {
             Ok(root) => root,
@@ -65,7 +65,7 @@ impl Tree {
         at: u64,
         level: u8,
         reading: &mut Reading,
-        take: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+        take: Take<'_>,
     ) -> Result<()> {
         let head = self.head(source, at, level);
         let sound = |head: Head| {

@@ -34,11 +34,15 @@ pub(super) fn sealed(at: u64, words: &[u64]) -> Vec<u64> {
     words
 }
 
-/// Begins the check of a part of the entry in a slot, whose key is at `at` of the pool.
+/// Bits of a slot's word, above which its number stands in checks.
+const SLOT_BITS: u32 = 56;
+
+/// Begins the check of a part of the entry in a slot, whose key is at `at` of the pool. The slot's number is in it:
+/// a slot that becomes the same as another would be right otherwise, and its own entry lost.
 #[inline]
 fn begin(at: u64, slot: Slot) -> Checksum {
     let mut sum = Checksum::new(at);
-    sum.word(slot.encode());
+    sum.word(slot.encode() | u64::from(slot.number) << SLOT_BITS);
     sum
 }
 

@@ -10,7 +10,7 @@ use crate::medium::{LINE_BYTES, Medium};
 use crate::pool::Pool;
 use crate::sink::Source;
 
-use super::super::salvaged::{Lost, operate};
+use super::super::salvaged::{Lost, Take, operate};
 use super::chain::LINE_WORDS;
 use super::entry::{New, damaged};
 use super::layout::{LINES, Shape, TABLE_WORDS, group_of, line_of, slots};
@@ -29,7 +29,7 @@ pub(super) fn salvage<M: Medium>(
     pool: &Pool<M>,
     at: u64,
     lost: &mut Lost,
-    take: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+    take: Take<'_>,
 ) -> Result<()> {
     let table = pool.words::<TABLE_WORDS>(at).and_then(|words| {
         let checked = pool.geometry.checksums;
@@ -75,7 +75,7 @@ impl Table {
         first: u64,
         seen: &mut HashSet<u64>,
         lost: &mut Lost,
-        take: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+        take: Take<'_>,
     ) -> Result<()> {
         let (slots, mut at) = (slots(self.shape.checked), first);
         for _ in 0..MAX_CHAIN {

@@ -143,10 +143,10 @@ impl Column {
                 let mut texts = Vec::new();
                 exactly::<ByteArrayType>(values, &mut self.levels, rows, &mut texts)?;
                 into.clear();
-                let writes = texts.iter().map(|value| text::writes(value.data()));
-                writes
-                    .map(|one| Ok(into.push(one.ok_or_else(no_truth)?)))
-                    .collect()
+                for value in &texts {
+                    into.push(text::writes(value.data()).ok_or_else(no_truth)?);
+                }
+                Ok(())
             }
             _ => {
                 let mut numbers = Vec::new();

@@ -12,7 +12,7 @@ use terrace_base::{Context, Error, Result};
 
 use super::allocations;
 use super::column::{Column, reason, unpanicked};
-use super::layout::{DEPENDS, INDEX, Layout, NAME, VALUE, VERSION_KEY, ZEROS};
+use super::layout::{COLUMNS, DEPENDS, INDEX, Layout, NAME, VALUE, VERSION_KEY, ZEROS};
 use super::lists::Lists;
 use super::table::{self, Event};
 use crate::access::{Block, Columns};
@@ -39,18 +39,6 @@ const OWN_KEYS: [&str; 8] = [
     allocations::OBJECTS_KEY,
     allocations::SITES_KEY,
     allocations::CHECKSUM_KEY,
-];
-/// The columns that a file of another writer may have.
-const FOREIGN: [&str; 9] = [
-    "instruction",
-    "address",
-    "ip",
-    "process",
-    "thread",
-    "size",
-    "write",
-    DEPENDS,
-    ZEROS,
 ];
 /// Keys of other writers about their own types.
 const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
@@ -353,16 +341,17 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
 
 /// Checks that the columns of a file of another writer are those of a trace; says what is wrong with them.
 fn check_foreign(names: &[String]) -> std::result::Result<(), String> {
+    let there_are = [&COLUMNS[..], &[DEPENDS, ZEROS]].concat();
     let known: Vec<_> = names.iter().map(|name| text::column(name)).collect();
     if !known.iter().any(|name| name == "address") {
         return Err("is a Parquet file without a column `address`".into());
     }
     for (index, (name, meant)) in names.iter().zip(&known).enumerate() {
-        if !FOREIGN.contains(&&**meant) {
+        if !there_are.contains(&&**meant) {
             return Err(format!(
                 "has a column {} that is not known; there are {}, and op and is_write for write",
                 text::quote(name.as_bytes()),
-                FOREIGN.join(", ")
+                there_are.join(", ")
             ));
         }
         if known[..index].contains(meant) {
