@@ -183,7 +183,7 @@ fn wrong_input_has_its_sentence() {
     for (arguments, code, says) in [
         (vec!["--dram", "1M"], 2, "TRACE"),
         (vec![&*zipf], 2, "--dram"),
-        (vec!["--dram", "0%", &zipf], 2, "no amount of DRAM"),
+        (vec!["--dram", "0%", &zipf], 2, "no share of the footprint"),
         (
             vec!["--dram", "1M", "/does/not/exist"],
             1,

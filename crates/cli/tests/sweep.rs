@@ -207,7 +207,11 @@ fn what_is_wrong_is_said_in_a_sentence() {
     refused("--dram 25% -o out", 2, "TRACE");
     refused("--dram 25% short.parquet", 2, "--output");
     refused("short.parquet -o out", 2, "--dram");
-    refused("--dram 0% short.parquet -o out", 2, "no amount of DRAM");
+    refused(
+        "--dram 0% short.parquet -o out",
+        2,
+        "no share of the footprint",
+    );
     refused(
         "--dram 25% --replacement lru,magic short.parquet -o out",
         2,

@@ -255,8 +255,9 @@ fn every_function_is_there_and_has_a_test_in_c() {
 
     let sources = text_of("src", "rs");
     let mut defined = functions(&sources, "extern \"C\" fn ");
-    // Those of maps are defined by a macro, which lists their names.
-    for call in sources.split("map_calls!(").skip(1) {
+    // Those of maps are defined by macros, whose calls name them.
+    let calls = ["map_calls!(", "pop_call!("];
+    for call in calls.into_iter().flat_map(|of| sources.split(of).skip(1)) {
         let names = call.split(");").next().unwrap_or_default();
         let words = names.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         defined.extend(words.filter(|word| word.starts_with("nvm_")));

@@ -61,7 +61,7 @@ fn a_program_lives_on_what_a_pool_has_left() {
     heap.close().unwrap();
     rows.truncate(10);
     rows.push(vec![1; 1000]);
-    assert_eq!(Heap::open(&path).err().unwrap().cause(), Cause::Usage);
+    assert_eq!(Heap::open(&path).err().unwrap().cause(), Cause::Open);
     let copy = folder.path().join("copy");
     std::fs::copy(&path, &copy).unwrap();
     assert_eq!(check(Mapped::open(&copy, Mode::Private).unwrap()), []);

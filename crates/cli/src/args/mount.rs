@@ -106,7 +106,8 @@ pub struct Mount {
     endurance: Option<String>,
 
     /// How long the flash is to live
-    #[arg(long, value_name = "TIME", default_value = "5years", value_parser = years)]
+    #[arg(long, value_name = "TIME", default_value = "5years", value_parser = years,
+          hide_short_help = true)]
     life: f64,
 
     /// How long names and attributes are kept
