@@ -59,7 +59,6 @@ fn paths() -> Vec<Case> {
             "run --dram 64M --tier node:1 --migration fault -- true",
         )
         .usage("cannot address"),
-        live(case("calibrate_node", "calibrate --tier node:1").usage("terrace run alone")),
         live(refused("proc", "/proc", "/proc")),
         live(refused("sysfs", "/sys", "/sys")),
         live(refused("memory", "/dev/shm", "is DRAM itself")),
