@@ -144,7 +144,8 @@ pub struct Mount {
     ///   exclude PATTERN   admit no more pages of files: *.iso by name, db/*.log by path, larger-than=1G by size
     ///   include PATTERN   take that back; larger-than by size
     ///   size SIZE         grow or shrink the flash file; pages in the part that stays are kept
-    ///   flush [PATH]      forget the pages of a file or a tree, or all
+    ///   flush PATH        forget the pages of a file or a tree
+    ///   flush             forget all pages
     ///   list              show what is pinned and excluded
     #[arg(long, value_names = ["MOUNTPOINT", "COMMAND", "ARGUMENT"], num_args = 2..=3,
           hide_short_help = true,
