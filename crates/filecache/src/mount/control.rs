@@ -1,9 +1,10 @@
 //! What people ask of a mount while it is there, by extended attributes of its files: no socket is needed, and the kernel
 //! follows paths and checks permissions.
 //!
-//! A [`Command`] is set as [`CONTROL`] of the root, and what holds is read there as [`Held`]. A file is warmed and forgotten by
-//! reading the attributes [`WARM`] and [`FORGET`] of it, whose values say what came of it. All of them are for the user who has
-//! mounted, and for root.
+//! A [`Command`] is set as `user.terrace.control` of the root, and what holds is read there as [`Held`]. A file
+//! is warmed and forgotten by reading its attributes `user.terrace.warm.` (with a byte's number behind it) and
+//! `user.terrace.forget`, whose values say what came of it. All of them are for the user who has mounted, and
+//! for root.
 
 use std::fs::File;
 use std::io;
@@ -25,7 +26,7 @@ pub(super) const WARM: &str = "user.terrace.warm.";
 /// The attribute of a file that has its pages forgotten.
 pub(super) const FORGET: &str = "user.terrace.forget";
 
-/// Bytes of a file that one reading of [`WARM`] warms.
+/// Bytes of a file that one reading of the attribute warms.
 pub const WINDOW: u64 = 16 << 20;
 
 /// A command for a mount. Paths are those below its root.
