@@ -250,6 +250,12 @@ pub fn damage(bytes: &mut [u8], filled: &[usize], random: &mut Random) -> String
             bytes.copy_within(from..from + 8, at);
             format!("the word at {at} is that from {from}")
         }
+        3 => {
+            // A slot that is the same as its neighbour would point to an entry whose checks are right.
+            let from = at.saturating_sub(8);
+            bytes.copy_within(from..from + 8, at);
+            format!("the word at {at} is the one before")
+        }
         _ => {
             let bit = random.below(64);
             bytes[at + bit / 8] ^= 1 << (bit % 8);
