@@ -217,8 +217,9 @@ fn what_the_kernel_would_have_read_ahead_is_redundant() {
         .trim()
     {
         "0" => assert_eq!(in_order, 0.0),
-        // Of a block of four pages the kernel saves three faults, of one of eight seven.
-        _ => assert!((0.5..0.95).contains(&in_order), "{in_order}"),
+        // Of a block of four pages the kernel saves three faults, of one of eight seven, as far as pages that
+        // follow each other lie side by side in the area.
+        _ => assert!((0.25..0.95).contains(&in_order), "{in_order}"),
     }
     let apart = redundant("17");
     assert!(apart < 0.1, "{apart}");
