@@ -40,3 +40,4 @@ pub use statistics::median;
 pub use system_call::answered;
 pub use unpanicked::unpanicked;
 pub use user::User;
+pub use witness::Newborn;

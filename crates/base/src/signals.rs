@@ -16,7 +16,7 @@ use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::Origin;
 
 use crate::inherited::{Inherited, unblock};
-use crate::witness::Witness;
+use crate::witness::{Newborn, Witness};
 use crate::{Context, Exit, Result, lock, process};
 
 /// Signals that are passed on: all that a process can handle and others send it. Those by which a
@@ -69,8 +69,8 @@ pub type Processes = Arc<dyn Fn() -> Vec<u32> + Send + Sync>;
 pub enum Target {
     /// No program runs.
     Nobody,
-    /// A program is being started: what is sent to its group reaches it, and what is sent to this
-    /// process alone is kept for it.
+    /// A program is being started: what is sent meanwhile is kept for it, but for what it has as a
+    /// member of our group ([`Signals::newborn`]).
     Starting,
     /// The program, by its pidfd: once it was waited for, its number may name another process.
     Program(Arc<OwnedFd>),
@@ -124,6 +124,8 @@ struct Aim {
     witness: Option<Witness>,
     /// What came while the program was being started.
     kept: Vec<i32>,
+    /// Whether the program, once it is there, sees to it that it has what our group is sent.
+    is_born: bool,
     /// When this process was last asked to end.
     asked: Option<Instant>,
 }
@@ -149,6 +151,7 @@ impl Signals {
                 target: Target::Nobody,
                 witness: None,
                 kept: Vec::new(),
+                is_born: false,
                 asked: None,
             }),
             received: AtomicI32::new(0),
@@ -177,10 +180,28 @@ impl Signals {
             // Without one, it is guessed which signals the program has had.
             aim.witness = Witness::start(&FORWARDED).ok();
         }
-        for signal in std::mem::take(&mut aim.kept) {
-            target.send(signal);
+        if !matches!(target, Target::Starting) {
+            for signal in std::mem::take(&mut aim.kept) {
+                target.send(signal);
+            }
+            aim.is_born = false;
         }
         aim.target = target;
+    }
+
+    /// Aims at a program that is about to be started; returns what it does between fork and exec.
+    pub fn newborn(&self) -> Newborn {
+        self.aim(Target::Starting);
+        let mut aim = lock(&self.shared.aim);
+        let is_first = !std::mem::replace(&mut aim.is_born, true);
+        let Some(witness) = aim.witness.as_mut() else {
+            return Newborn::ALONE;
+        };
+        // Several programs that are started one after the other are signalled as one.
+        if is_first {
+            witness.begin_births();
+        }
+        witness.newborn()
     }
 
     /// Sends the target the last signal that asked this process to end, if there was one that has
@@ -284,9 +305,9 @@ impl Shared {
         if ENDING.contains(&origin.signal) && !Inherited::found().has_ignored(origin.signal) {
             self.note(origin.signal, &mut aim);
             self.is_of_kernel.store(sender == 0, Ordering::Relaxed);
-            let reaches = aim.target.is_running() || is_starting && is_for_all;
+            let reaches = aim.target.is_running() || is_starting && is_for_all && aim.is_born;
             self.has_reached.store(reaches, Ordering::Relaxed);
-        } else if is_starting && !is_for_all {
+        } else if is_starting && !(is_for_all && aim.is_born) {
             aim.kept.push(origin.signal);
         }
         // Processes that a program left may be in another group.
@@ -455,6 +476,79 @@ mod tests {
             .stdout(Stdio::null())
             .status();
         assert_eq!(ended.unwrap().signal(), Some(libc::SIGTERM));
+    }
+
+    /// The process that `a_program_has_what_its_group_was_sent_before_it_was_there` starts, which is sent a signal at
+    /// this moment.
+    const MOMENT: &str = "TERRACE_TEST_MOMENT";
+
+    #[test]
+    fn a_program_has_what_its_group_was_sent_before_it_was_there() {
+        use std::os::unix::process::CommandExt;
+        if let Some(moment) = std::env::var_os(MOMENT) {
+            return start_a_program(moment.to_str().unwrap());
+        }
+        let name = "signals::tests::a_program_has_what_its_group_was_sent_before_it_was_there";
+        for moment in ["before", "unseen", "late", "forked", "after"] {
+            let ended = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", name])
+                .env(MOMENT, moment)
+                .process_group(0)
+                .stdout(Stdio::null())
+                .status();
+            assert!(ended.unwrap().success(), "{moment}");
+        }
+    }
+
+    /// Sends the process group SIGINT at this moment of the start of a program, and awaits its end by that.
+    fn start_a_program(moment: &str) {
+        use std::os::unix::process::CommandExt;
+        // By another process, as this one takes no orders from itself.
+        let interrupt = || Command::new("sh").args(["-c", "kill -INT 0"]).status();
+        let signals = Signals::receive().unwrap();
+        let await_it = || {
+            while signals.asked_to_end().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        signals.aim(Target::Starting);
+        if ["before", "unseen"].contains(&moment) {
+            interrupt().unwrap();
+        }
+        if moment == "before" {
+            await_it();
+        }
+        let newborn = signals.newborn();
+        if moment == "late" {
+            interrupt().unwrap();
+            await_it();
+        }
+        let (is_forked, found) = (moment == "forked", Inherited::found());
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        // SAFETY: system calls alone.
+        unsafe {
+            command.pre_exec(move || {
+                if is_forked {
+                    libc::kill(0, libc::SIGINT);
+                }
+                newborn.catch_up();
+                found.give()
+            });
+        }
+        let blocked = crate::Blocked::all();
+        let mut child = command.spawn().unwrap();
+        drop(blocked);
+        if moment == "after" {
+            interrupt().unwrap();
+        }
+        signals.aim(Target::program(child.id()));
+        signals.pass_on();
+        assert_eq!(
+            child.wait().unwrap().signal(),
+            Some(libc::SIGINT),
+            "{moment}"
+        );
     }
 
     #[test]

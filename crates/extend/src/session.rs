@@ -116,11 +116,16 @@ impl Session {
         command.env(PRELOAD, preloaded()?);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let inherited = Inherited::found();
+        let newborn = signals.newborn();
         // SAFETY: between fork and exec the closure only makes system calls; it allocates nothing.
-        unsafe { command.pre_exec(move || inherited.give()) };
+        unsafe {
+            command.pre_exec(move || {
+                newborn.catch_up();
+                inherited.give()
+            })
+        };
         let started = Instant::now();
         let shown = self.command[0].display();
-        signals.aim(Target::Starting);
         let blocked = Blocked::all();
         let child = command.spawn();
         drop(blocked);

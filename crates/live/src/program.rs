@@ -168,6 +168,7 @@ impl Program {
         let (huge_pages, fixed_addresses) = (invocation.huge_pages, invocation.fixed_addresses);
         let (node, processors) = (invocation.node, invocation.processors.clone());
         let inherited = invocation.inherited();
+        let newborn = signals.newborn();
         // SAFETY: between fork and exec the closure only makes system calls, with what was made
         // ready before; it allocates nothing. The cgroup comes before root is given up.
         unsafe {
@@ -185,11 +186,11 @@ impl Program {
                 node.map_or(Ok(()), binding::bind)?;
                 processors.as_ref().map_or(Ok(()), |own| own.set(0))?;
                 user.as_ref().map_or(Ok(()), User::assume)?;
+                newborn.catch_up();
                 inherited.give()?;
                 Err(image.execute())
             });
         }
-        signals.aim(Target::Starting);
         let started = Instant::now();
         let blocked = Blocked::all();
         let child = child.spawn();

@@ -156,16 +156,17 @@ impl Session {
             inherited = inherited.with_stream(0);
         }
         let parent = std::process::id();
+        let newborn = signals.newborn();
         // SAFETY: between fork and exec the closure only makes system calls, with what was made
         // ready before; it allocates nothing.
         unsafe {
             command.pre_exec(move || {
                 user.as_ref().map_or(Ok(()), User::assume)?;
                 die_with(parent)?;
+                newborn.catch_up();
                 inherited.give()
             });
         }
-        signals.aim(Target::Starting);
         let blocked = Blocked::all();
         let child = command.spawn();
         drop(blocked);
