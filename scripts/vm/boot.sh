@@ -22,6 +22,7 @@ mkdir "$work/srv"
 built=$(dirname "$terrace")
 cp -r "$here/guest" "$terrace" "$built/accounts" "$built/arrays" "$built/bank" "$built/pages" \
     "$work/srv/"
+cp -r "$here/../../target/vm/suite" "$work/srv/"
 # Where terrace looks for the libraries that it puts into programs.
 cp "$built/libterrace_extend_preload.so" "$built/libterrace_allocations.so" "$work/srv/"
 # shellcheck disable=SC2046 # options are words

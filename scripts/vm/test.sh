@@ -15,13 +15,21 @@ cc -O1 -Wall -Wextra scripts/vm/guest/pages.c -lpthread -o "$built/pages"
 # With what names its calls.
 cc -O0 -g -Wall -Wextra scripts/vm/guest/arrays.c -o "$built/arrays"
 
+# Tests that `make test-root` has as well: their names and executables, and where their files are.
+suite=target/vm/suite
+mkdir -p "$suite"
+readlink -f target/tmp >"$suite/directory"
+# shellcheck disable=SC2046 # names have no spaces
+cargo test --workspace --locked --no-run $(printf -- '--test %s ' swapoff doctor restarts inherited) 2>&1 |
+    sed -n "s|^ *Executable tests/\([a-z]*\).* (\(.*\))\$|\1 $PWD/\2|p" >"$suite/tests"
+
 results=target/vm/results
 rm -rf "$results"
 mkdir -p "$results"
 failed=0
 for suite in ${1:-bookworm trixie}; do
     release=$(scripts/vm/kernel.sh "$suite" "target/vm/$suite")
-    for machine in ${2:-tiers groups systemd nodes sockets hbm programs dax crash-pmem crash-disk}; do
+    for machine in ${2:-tiers groups suite systemd nodes sockets hbm programs dax crash-pmem crash-disk}; do
         echo "== Linux $release, $machine"
         case $machine in crash-*) run=crash ;; *) run=boot ;; esac
         "scripts/vm/$run.sh" "target/vm/$suite" "$machine" >"$results/$release-$machine.log" || true
