@@ -84,9 +84,9 @@ fn compact(pool: &Pool, outputs: Outputs) -> Result<ExitCode> {
         say_missing(file, missing, free);
     }
     let heap = Heap::open(file).map_err(|e| failed(file, &e))?;
-    let freed = heap.compact().map_err(|e| failed(file, &e))?;
+    let done = heap.compact_some(u64::MAX).map_err(|e| failed(file, &e))?;
     heap.close().map_err(|e| failed(file, &e))?;
-    let document = CompactDocument::of(&file.display().to_string(), freed);
+    let document = CompactDocument::of(&file.display().to_string(), done.freed, done.moved);
     outputs.show(&document, &document.to_text())
 }
 

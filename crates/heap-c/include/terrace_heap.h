@@ -161,6 +161,14 @@ int nvm_close(nvm_heap *heap);
 /* Grows a heap to at least `bytes` bytes. Nothing in it moves. */
 int nvm_grow(nvm_heap *heap, uint64_t bytes);
 
+/* Makes room: objects that containers own leave chunks in which few are in use, and sparse nodes of
+ * trees become fewer. A call looks at about `objects` objects and the next one goes on where it has
+ * stopped, so that UINT64_MAX does all. The bytes that have become free go to `freed`, and about how
+ * many objects are still to be looked at to `left`, which is 0 when all is done; either may be NULL.
+ * Objects of nvm_persist_alloc stay where they are, as do tables of containers and objects of half a
+ * chunk or more. Other threads may go on meanwhile. Fails within a transaction of this thread. */
+int nvm_compact(nvm_heap *heap, uint64_t objects, uint64_t *freed, uint64_t *left);
+
 /* Returns the bytes of a heap. */
 uint64_t nvm_bytes(nvm_heap *heap);
 

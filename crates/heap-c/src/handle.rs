@@ -156,6 +156,28 @@ pub extern "C" fn nvm_grow(heap: *mut Handle, bytes: u64) -> c_int {
     status(|| find(heap)?.heap.grow(bytes))
 }
 
+/// # Safety
+///
+/// `freed` and `left` are null, or point to a number of the caller each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_compact(
+    heap: *mut Handle,
+    objects: u64,
+    freed: *mut u64,
+    left: *mut u64,
+) -> c_int {
+    status(|| {
+        let done = find(heap)?.heap.compact_some(objects)?;
+        for (into, number) in [(freed, done.freed), (left, done.left)] {
+            if !into.is_null() {
+                // SAFETY: promised by the caller.
+                unsafe { into.write_unaligned(number) };
+            }
+        }
+        Ok(())
+    })
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_bytes(heap: *mut Handle) -> u64 {
     number(|| Ok(find(heap)?.heap.len()))

@@ -1,5 +1,6 @@
-//! Compaction of the allocation log when the pool is full: the records of chunks with few records move to
-//! free places in other chunks, and the emptied chunks become free.
+//! Compaction of the allocation log when the pool is full: the records of chunks with few records
+//! move to free places in other chunks, and the emptied chunks become free. Objects themselves move
+//! as their containers say (`containers::compacted`).
 //!
 //! A record is copied and fenced before its old chunk is freed, with another fence. After a crash in
 //! between both copies exist and are equal; recovery drops one.
@@ -20,20 +21,56 @@ use crate::operation::Core;
 type Places = BTreeMap<u64, Vec<u64>>;
 
 impl<M: Medium> Core<M> {
-    /// Frees chunks of records as far as possible, and returns how many. The caller holds no lane.
+    /// Frees chunks of records as far as possible, and chunks of which nothing is in use; returns
+    /// how many. Runs that were being emptied are used again. The caller holds no lane.
     ///
     /// # Errors
     ///
     /// The pool is damaged, or a fence failed.
-    pub fn compact(&self) -> Result<usize> {
+    pub fn compact(&self) -> Result<u64> {
         let mut lanes = self.lanes.hold_all();
         // From here on no operation is repeated after a crash, so no intent names a place that moves.
         self.lanes.settle_held(&self.space)?;
         let mut places = self.free_places(&mut lanes)?;
-        let emptied = self.empty_chunks(&mut places)?;
+        self.drain(&mut lanes);
+        self.allocator.end_emptying(&self.space);
+        let runs = self.allocator.reclaim(&self.space);
+        let emptied = self.empty_chunks(&mut places)? as u64;
         let spare = places.into_values().filter(|places| !places.is_empty());
         *lock(&self.space.spare_records) = spare.collect();
-        Ok(emptied)
+        Ok(runs + emptied)
+    }
+
+    /// Chooses runs to be emptied, after all that was freed is free; `movable` as in
+    /// [`begin_emptying`](crate::allocator::Allocator::begin_emptying). Returns how many chunks
+    /// have become free before. The caller holds no lane.
+    ///
+    /// # Errors
+    ///
+    /// The pool is damaged, or a fence failed.
+    pub fn begin_emptying(&self, movable: &dyn Fn(u64) -> u64) -> Result<u64> {
+        let freed = self.compact()?;
+        let mut lanes = self.lanes.hold_all();
+        self.drain(&mut lanes);
+        self.allocator.begin_emptying(&self.space, movable);
+        Ok(freed)
+    }
+
+    /// Gives back all slots that lanes have taken in advance.
+    fn drain(&self, lanes: &mut [MutexGuard<'_, State>]) {
+        for state in lanes {
+            self.allocator.drain(&self.space, &mut state.cache);
+        }
+    }
+
+    /// Returns the number of objects in use. The caller holds no lane.
+    pub fn count_objects(&self) -> u64 {
+        let _held = self.hold();
+        let chunks = 1..self.space.pool.used();
+        let runs = chunks.filter_map(|chunk| self.space.run_from(chunk));
+        runs.filter(|run| !run.capacity)
+            .map(|run| run.records() as u64)
+            .sum()
     }
 
     /// Takes all free places from the lanes.

@@ -6,9 +6,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::containers::compacted::Pass;
 use crate::error::{Cause, Error, Result, ensure};
-use crate::guard::Inside;
-use crate::lock::lock;
+use crate::guard::{Inside, Writing, has_transaction};
+use crate::layout::FIELD_MAX;
+use crate::lock::{lock, try_lock};
 use crate::medium::mapped::Mode;
 use crate::medium::{Counts, Kind, Mapped, Medium};
 use crate::operation::{Core, Operation};
@@ -37,8 +39,18 @@ struct Inner<M: Medium> {
     growing: Mutex<()>,
     /// Held while a copy is made.
     copying: Mutex<()>,
-    /// The states of open containers by the places of their roots.
-    open: Mutex<HashMap<u64, Arc<dyn Any + Send + Sync>>>,
+    /// How far compaction is; held while it goes on.
+    compacting: Mutex<Pass>,
+    open: Mutex<Open>,
+}
+
+/// The containers that are open.
+#[derive(Default)]
+struct Open {
+    /// Their states by the places of their roots.
+    states: HashMap<u64, Arc<dyn Any + Send + Sync>>,
+    /// The root of the container whose state compaction has, besides all handles.
+    compacted: Option<u64>,
 }
 
 /// The room in a pool.
@@ -213,6 +225,7 @@ impl<M: Medium> Heap<M> {
             roots,
             growing: Mutex::default(),
             copying: Mutex::default(),
+            compacting: Mutex::default(),
             open: Mutex::default(),
         };
         let heap = Self {
@@ -250,18 +263,6 @@ impl<M: Medium> Heap<M> {
         space.pool.grow(bytes)?;
         recovery::free_between(space, old, space.pool.chunks(), &[]);
         Ok(())
-    }
-
-    /// Compacts the allocation log; returns how many bytes became free. A full pool does it by itself.
-    ///
-    /// # Errors
-    ///
-    /// The pool is damaged, or a fence failed.
-    pub fn compact(&self) -> Result<u64> {
-        self.expect_open()?;
-        self.core().expect_writable()?;
-        let chunks = self.core().compact()? as u64;
-        Ok(self.core().space.pool.geometry.offset_of(chunks))
     }
 
     /// Returns how much room the pool has.
@@ -338,6 +339,19 @@ impl<M: Medium> Heap<M> {
         lock(&self.inner.copying)
     }
 
+    /// Keeps other threads from compacting the pool; returns how far that is.
+    ///
+    /// # Errors
+    ///
+    /// Another thread compacts the pool, and this one has a transaction of another heap under way,
+    /// which must not wait.
+    pub(crate) fn hold_compacting(&self) -> Result<MutexGuard<'_, Pass>> {
+        match has_transaction() {
+            false => Ok(lock(&self.inner.compacting)),
+            true => try_lock(&self.inner.compacting).ok_or_else(Error::again),
+        }
+    }
+
     pub(crate) fn roots_of(&self) -> &Mutex<Roots> {
         &self.inner.roots
     }
@@ -382,16 +396,64 @@ impl<M: Medium> Heap<M> {
         let mut open = lock(&self.inner.open);
         if self.core().space.pool.medium.load_word(root) == 0 {
             // The container that was open there was freed through its root.
-            open.remove(&root);
+            open.states.remove(&root);
         }
-        if let Some(known) = open.get(&root).cloned()
+        if let Some(known) = open.states.get(&root).cloned()
             && let Ok(state) = known.downcast()
         {
             return Ok(state);
         }
         let state = Arc::new(make()?);
-        open.insert(root, Arc::clone(&state) as _);
+        open.states.insert(root, Arc::clone(&state) as _);
         Ok(state)
+    }
+
+    /// Carries out a step of compaction on the container of a root: on the state that its handles
+    /// share, while `hold` holds a guard of that, or, if no handle exists, on one that `make`
+    /// makes, and that no handle can be opened of meanwhile. `work` is told whether no handle
+    /// exists. Returns `None` if there is no such container any more.
+    ///
+    /// A thread that waits for a guard holds no other lock.
+    ///
+    /// # Errors
+    ///
+    /// What `hold`, `make` or `work` return.
+    pub(crate) fn visit_shared<S: Any + Send + Sync, R>(
+        &self,
+        root: u64,
+        hold: impl Fn(&S) -> Result<Writing<'_>>,
+        make: impl FnOnce() -> Result<S>,
+        work: impl FnOnce(&S, &mut Inside, bool) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let is_there = || self.core().space.pool.medium.load_word(root) & FIELD_MAX != 0;
+        let mut open = lock(&self.inner.open);
+        let Some(state) = open.states.get(&root).cloned() else {
+            if !is_there() {
+                return Ok(None);
+            }
+            let (state, mut inside) = (make()?, Inside::default());
+            let done = work(&state, &mut inside, true);
+            if inside.last.is_some() {
+                // A handle that is opened next knows nothing of the last operation.
+                self.core().lanes.settle(&self.core().space)?;
+            }
+            return done.map(Some);
+        };
+        let Ok(state) = state.downcast::<S>() else {
+            return Ok(None);
+        };
+        open.compacted = Some(root);
+        drop(open);
+        let held = hold(&state);
+        let mut open = lock(&self.inner.open);
+        open.compacted = None;
+        let mut writing = held?;
+        let known = open.states.get(&root).map(Arc::as_ptr);
+        // It may have been removed while the guard was waited for.
+        if known.map(<*const _>::cast::<S>) != Some(Arc::as_ptr(&state)) || !is_there() {
+            return Ok(None);
+        }
+        work(&state, &mut writing, false).map(Some)
     }
 
     /// Carries out `work` on the container of a root that no handle is open of, and that none can be opened
@@ -402,11 +464,12 @@ impl<M: Medium> Heap<M> {
     /// A handle exists, or what `work` returns.
     pub(crate) fn close_shared(&self, root: u64, work: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut open = lock(&self.inner.open);
-        let in_use = |state: &Arc<_>| Arc::strong_count(state) > 1;
-        ensure(!open.get(&root).is_some_and(in_use), || {
+        let others = 1 + usize::from(open.compacted == Some(root));
+        let in_use = |state: &Arc<_>| Arc::strong_count(state) > others;
+        ensure(!open.states.get(&root).is_some_and(in_use), || {
             Error::usage("the container is open; drop its handles first")
         })?;
-        open.remove(&root);
+        open.states.remove(&root);
         work()
     }
 

@@ -359,26 +359,31 @@ pub struct CompactDocument {
     pub file: String,
     /// Bytes that have become free.
     pub bytes_freed: u64,
+    /// Objects that have moved, or that fewer others replace.
+    pub objects_moved: u64,
 }
 
 impl CompactDocument {
     /// Returns the document of a file.
-    pub fn of(file: &str, bytes_freed: u64) -> Self {
+    pub fn of(file: &str, bytes_freed: u64, objects_moved: u64) -> Self {
         Self {
             schema: "terrace.heap.compact/1",
             file: file.to_owned(),
             bytes_freed,
+            objects_moved,
         }
     }
 
     /// Returns the text for people.
     pub fn to_text(&self) -> Text {
+        let moved = match self.objects_moved {
+            0 => String::new(),
+            1 => "; 1 object was moved".to_owned(),
+            objects => format!("; {objects} objects were moved"),
+        };
         Text::default().prose(match self.bytes_freed {
-            0 => format!(
-                "{}: the records of objects need the chunks that they have\n",
-                self.file
-            ),
-            bytes => format!("{}: {} became free\n", self.file, Bytes(bytes)),
+            0 => format!("{}: no chunk could be emptied{moved}\n", self.file),
+            bytes => format!("{}: {} became free{moved}\n", self.file, Bytes(bytes)),
         })
     }
 }

@@ -57,11 +57,16 @@ Examples:
   terrace heap check --json=- app.pool | jq '.findings[].offset'")]
     Check(Pool),
     Dump(Dump),
-    /// Compact the log of object records, so that chunks become free
+    /// Move objects out of chunks that hold few, so that chunks become free
     ///
-    /// After a program has freed most of its objects, the records of the others are spread over many
-    /// chunks. Compaction moves them to as few chunks as possible. Objects stay where they are. The pool
-    /// holds the same objects at any time, even if the machine crashes meanwhile.
+    /// After a program has removed most of what it kept, the rest is spread over many chunks.
+    /// Compaction makes sparse nodes of ordered maps fewer, and moves entries, nodes, values and
+    /// small segments of containers to as few chunks as possible, and the records of objects, too.
+    /// What a program reaches by pointers of its own stays where it is, as do the tables of
+    /// containers, the segments of hash maps, and objects of half a chunk or more; a chunk with any
+    /// of these is not emptied. The pool holds the same at any time, even if the machine crashes
+    /// meanwhile. A program compacts a pool that it has open itself (Heap::compact_some in Rust,
+    /// nvm_compact in C).
     ///
     /// The pool is checked first, and a file that is no pool is not written. Holes of a sparse file are
     /// allocated on the disk; a message says how much.

@@ -42,6 +42,24 @@ int main(int words, char **word)
     expect(nvm_copy(heap, copy) == NVM_OK);
     expect(nvm_copy(heap, copy) == NVM_USAGE && strstr(nvm_error(), "is there already"));
 
+    /* Few entries of many are left; what they lie in is compacted, by calls that do little each. */
+    uint64_t freed, left, full = free_bytes(heap), calls = 0, all = 0;
+    for (uint32_t i = 5; i < 490; i++)
+        expect(i % 20 == 0 || nvm_tree_remove(tree, &i, sizeof i) != NVM_USAGE);
+    expect(nvm_begin(heap) == NVM_OK && nvm_compact(heap, 10, &freed, &left) == NVM_USAGE);
+    expect(nvm_abort(heap) == NVM_OK);
+    do {
+        expect(nvm_compact(heap, 100, &freed, &left) == NVM_OK);
+        all += freed;
+        calls++;
+    } while (left > 0);
+    expect(calls > 2 && all > 0 && free_bytes(heap) > full);
+    expect(nvm_compact(heap, UINT64_MAX, NULL, NULL) == NVM_OK);
+    for (uint32_t i = 20; i < 480; i += 20) {
+        expect(nvm_tree_get(tree, &i, sizeof i, value, sizeof value, &value_len) == NVM_OK);
+        expect(value_len == i * 10);
+    }
+
     expect(nvm_tree_clear(tree) == NVM_OK && nvm_hash_clear(hash) == NVM_OK);
     expect(nvm_queue_clear(queue) == NVM_OK);
     expect(nvm_tree_count(tree, &count) == NVM_OK && count == 0);

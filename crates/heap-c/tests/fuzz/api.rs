@@ -133,6 +133,7 @@ pub const API: &[Call] = unsafe {
         |c, i| status(nvm_cursor_prefix(c.handle(i), c.bytes(i), len(i))),
         |c, i| status(nvm_cursor_key(c.handle(i), c.bytes(i), len(i), c.told(i))),
         |c, i| status(nvm_cursor_value(c.handle(i), c.bytes(i), len(i), c.told(i))),
+        |c, i| status(nvm_compact(c.heap(i), i.size(), c.count(i), c.count(i))),
     ]
 };
 

@@ -95,6 +95,17 @@ pub(crate) trait Allocator<M>: Send + Sync {
     /// The allocator's data in the pool are damaged, or a fence failed.
     fn recover(&self, space: &Space<M>, found: &Found) -> Result<()>;
 
-    /// Gives back chunks of which nothing is in use.
-    fn reclaim(&self, space: &Space<M>);
+    /// Gives back chunks of which nothing is in use; returns how many.
+    fn reclaim(&self, space: &Space<M>) -> u64;
+
+    /// Gives back all slots of a lane's cache. All lanes are held.
+    fn drain(&self, _space: &Space<M>, _cache: &mut Cache) {}
+
+    /// Chooses runs to be emptied, whose objects have room in other runs, and uses no slot of them
+    /// from now on. `movable` tells of how many slots of the run of a chunk the objects can be
+    /// moved. All lanes are held, and their caches are empty.
+    fn begin_emptying(&self, _space: &Space<M>, _movable: &dyn Fn(u64) -> u64) {}
+
+    /// Uses all runs again that were being emptied. All lanes are held.
+    fn end_emptying(&self, _space: &Space<M>) {}
 }

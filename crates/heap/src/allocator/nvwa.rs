@@ -2,6 +2,7 @@
 //! follows from the allocation log, so reserving and releasing store nothing in the pool. Only a new
 //! chunk does.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -25,6 +26,8 @@ pub(crate) struct Nvwa {
     capacity: bool,
     /// For each class, the chunks of its runs with free slots; the last one is used first.
     partial: Box<[Mutex<Vec<u64>>]>,
+    /// The chunks of runs that are being emptied, which are in no list.
+    emptying: Mutex<Vec<u64>>,
 }
 
 impl Nvwa {
@@ -36,6 +39,7 @@ impl Nvwa {
             classes,
             capacity: false,
             partial,
+            emptying: Mutex::default(),
         }
     }
 
@@ -117,16 +121,60 @@ impl Nvwa {
 
     /// Gives the older half of a cache back to the runs.
     #[cold]
-    fn drain<M: Medium>(&self, space: &Space<M>, slots: &mut Vec<u64>, class: usize) {
+    fn drain_half<M: Medium>(&self, space: &Space<M>, slots: &mut Vec<u64>, class: usize) {
+        self.give(space, slots.drain(..self.batch(class)), class);
+    }
+
+    /// Gives slots back to the runs.
+    fn give<M: Medium>(
+        &self,
+        space: &Space<M>,
+        slots: impl IntoIterator<Item = u64>,
+        class: usize,
+    ) {
         let mut partial = lock(&self.partial[class]);
-        for offset in slots.drain(..self.batch(class)) {
+        for offset in slots {
             let chunk = space.pool.geometry.chunk_of(offset);
             let run = space.run(chunk);
             run.give(run.slot_at(offset).expect("what is cached is a slot"));
-            if !run.listed.swap(true, Ordering::Relaxed) {
+            if !run.emptying.load(Ordering::Relaxed) && !run.listed.swap(true, Ordering::Relaxed) {
                 partial.push(chunk);
             }
         }
+    }
+
+    /// Chooses runs of a class to be emptied: those of the fewest objects, as long as all their
+    /// objects have room in the others. Only runs with free slots can give room, or are worth being
+    /// emptied.
+    fn choose<M: Medium>(
+        &self,
+        space: &Space<M>,
+        class: usize,
+        movable: &dyn Fn(u64) -> u64,
+    ) -> HashSet<u64> {
+        let mut partial = lock(&self.partial[class]);
+        let used = |chunk: u64| {
+            let run = space.run(chunk);
+            (run.slots() - run.free_slots()) as u64
+        };
+        let free = |&chunk: &u64| space.run(chunk).free_slots() as u64;
+        let mut room: u64 = partial.iter().map(free).sum();
+        let mut order: Vec<(u64, u64)> = partial.iter().map(|&at| (used(at), at)).collect();
+        order.retain(|&(used, chunk)| used > 0 && used <= movable(chunk));
+        order.sort_unstable();
+        let mut chosen = HashSet::new();
+        for (used, chunk) in order {
+            // Its own free slots are room no more.
+            let slots = space.run(chunk).slots() as u64;
+            if slots > room {
+                break;
+            }
+            debug_assert!(used < slots);
+            room -= slots;
+            chosen.insert(chunk);
+        }
+        partial.retain(|chunk| !chosen.contains(chunk));
+        chosen
     }
 }
 
@@ -158,11 +206,14 @@ impl<M: Medium> Allocator<M> for Nvwa {
             return large::release(space, chunk, run.slot_bytes());
         }
         let class = self.classes.of_run(run);
+        if run.emptying.load(Ordering::Relaxed) {
+            return self.give(space, [offset], class);
+        }
         let batch = self.batch(class);
         let slots = self.cached(cache, class);
         slots.push(offset);
         if slots.len() > 2 * batch {
-            self.drain(space, slots, class);
+            self.drain_half(space, slots, class);
         }
     }
 
@@ -180,7 +231,8 @@ impl<M: Medium> Allocator<M> for Nvwa {
         Ok(())
     }
 
-    fn reclaim(&self, space: &Space<M>) {
+    fn reclaim(&self, space: &Space<M>) -> u64 {
+        let mut given = 0;
         for partial in &self.partial {
             lock(partial).retain(|&chunk| {
                 let run = space.run(chunk);
@@ -191,8 +243,39 @@ impl<M: Medium> Allocator<M> for Nvwa {
                 // taking one.
                 space.index.remove(chunk, 1);
                 space.chunks.give(&space.pool, chunk, 1);
+                given += 1;
                 false
             });
+        }
+        given
+    }
+
+    fn drain(&self, space: &Space<M>, cache: &mut Cache) {
+        for (class, slots) in cache.slots.iter_mut().enumerate() {
+            self.give(space, slots.drain(..), class);
+        }
+    }
+
+    fn begin_emptying(&self, space: &Space<M>, movable: &dyn Fn(u64) -> u64) {
+        let classes = 0..self.classes.len();
+        let chosen: Vec<u64> = classes
+            .flat_map(|class| self.choose(space, class, movable))
+            .collect();
+        for &chunk in &chosen {
+            let run = space.run(chunk);
+            run.listed.store(false, Ordering::Relaxed);
+            run.emptying.store(true, Ordering::Relaxed);
+        }
+        lock(&self.emptying).extend(chosen);
+    }
+
+    fn end_emptying(&self, space: &Space<M>) {
+        for chunk in lock(&self.emptying).drain(..) {
+            let run = space.run(chunk);
+            run.emptying.store(false, Ordering::Relaxed);
+            if run.free_slots() > 0 && !run.listed.swap(true, Ordering::Relaxed) {
+                lock(&self.partial[self.classes.of_run(run)]).push(chunk);
+            }
         }
     }
 }

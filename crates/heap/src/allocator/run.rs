@@ -17,6 +17,8 @@ pub(crate) struct Run {
     free: Box<[AtomicU64]>,
     /// Whether it is in the class's list of runs with free slots.
     pub listed: AtomicBool,
+    /// Whether it is being emptied: its free slots are not used. Changed while all lanes are held.
+    pub emptying: AtomicBool,
 }
 
 impl Run {
@@ -43,6 +45,7 @@ impl Run {
             records: (0..slots).map(|_| AtomicU64::new(0)).collect(),
             free: (0..slots.div_ceil(64)).map(word).collect(),
             listed: AtomicBool::new(false),
+            emptying: AtomicBool::new(false),
         }
     }
 

@@ -4,12 +4,13 @@
 //! of pointers to such objects. The length tells which. Where contents have checksums, each of these objects
 //! ends with its own.
 
-use crate::checksum::Checksum;
+use crate::checksum::{Checksum, checksum};
 use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
-use crate::medium::WORD_BYTES;
+use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
 
+use super::compacted::Mover;
 use super::data::Value;
 
 /// Bit that marks a value that lies apart, in a word that holds its length.
@@ -41,6 +42,25 @@ impl Parts {
             false => sink.make(&Contents::Parts(&[bytes])),
             true => sink.make(&Contents::Checked(&[bytes])),
         }
+    }
+
+    /// Makes an object of the bytes of another one, which it replaces.
+    fn replace<M: Medium>(&self, mover: &mut Mover<'_, '_, M>, old: u64, len: u64) -> Result<u64> {
+        let words = mover.load(old, len)?;
+        let bytes = &bytemuck::cast_slice(&words)[..len as usize];
+        self.expect(mover.sink, old, bytes)?;
+        let new = self.make(mover.sink, bytes)?;
+        mover.replaced(old)?;
+        Ok(new)
+    }
+
+    /// Changes the words of an object.
+    fn write<S: Sink>(&self, sink: &mut S, at: u64, words: &[u64]) -> Result<()> {
+        let mut words = words.to_vec();
+        if self.checked {
+            words.push(checksum(at, &words));
+        }
+        sink.write(at, &words)
     }
 
     /// Checks that the bytes of an object are those that were stored there.
@@ -196,6 +216,43 @@ impl Stored {
     pub fn free<S: Sink>(&self, sink: &mut S) -> Result<()> {
         let mut objects = self.objects(sink)?.into_iter();
         objects.try_for_each(|at| sink.free(at))
+    }
+
+    /// Moves the objects of the value that are to move, if it lies apart; returns where it is now,
+    /// if the pointer to it changes.
+    ///
+    /// # Errors
+    ///
+    /// A list of parts is not in the pool, or there is no room.
+    pub fn compact<M: Medium>(&self, mover: &mut Mover<'_, '_, M>) -> Result<Option<u64>> {
+        let Some(part) = self.part else {
+            return Ok(None);
+        };
+        let moves = mover.look(self.at);
+        if self.len <= part.bytes {
+            return moves
+                .then(|| part.replace(mover, self.at, self.len))
+                .transpose();
+        }
+        let old = self.places(mover.sink, part)?;
+        let mut list = old.clone();
+        let lens = (0..self.len)
+            .step_by(part.bytes as usize)
+            .map(|at| part.bytes.min(self.len - at));
+        for (piece, len) in list.iter_mut().zip(lens) {
+            if mover.look(*piece) {
+                *piece = part.replace(mover, *piece, len)?;
+            }
+        }
+        if moves {
+            let new = part.make(mover.sink, bytemuck::cast_slice(&list))?;
+            mover.replaced(self.at)?;
+            return Ok(Some(new));
+        }
+        if list != old {
+            part.write(mover.sink, self.at, &list)?;
+        }
+        Ok(None)
     }
 
     /// Returns the offset of each object of the value, if it lies apart.

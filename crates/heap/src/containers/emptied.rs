@@ -234,11 +234,11 @@ impl<M: Medium> Heap<M> {
         let guard = || Guard::new(None);
         match kind {
             btree_map::ROOT_KIND => {
-                let tree = btree_map::unknown(table, &pool.geometry, guard());
+                let tree = btree_map::unknown::<M>(table, &pool.geometry, guard());
                 self.work(&tree, root, table, mark)
             }
             queue::ROOT_KIND => {
-                let log = queue::unknown(table, &pool.geometry, guard());
+                let log = queue::unknown::<M>(table, &pool.geometry, guard());
                 self.work(&log, root, table, mark)
             }
             vector::ROOT_KIND => self.work(&vector::unknown(pool, table)?, root, table, mark),

@@ -111,11 +111,11 @@ impl<M: Medium> Heap<M> {
             btree_map::ROOT_KIND => {
                 let types = btree_map::DESCRIBED.read(pool, table)?;
                 let order = types.as_ref().and_then(order_of);
-                btree_map::unknown(table, &pool.geometry, guard).inspect(pool, order, wrong)
+                btree_map::unknown::<M>(table, &pool.geometry, guard).inspect(pool, order, wrong)
             }
             queue::ROOT_KIND => {
                 queue::DESCRIBED.read(pool, table)?;
-                queue::unknown(table, &pool.geometry, guard).inspect(pool, None, wrong)
+                queue::unknown::<M>(table, &pool.geometry, guard).inspect(pool, None, wrong)
             }
             vector::ROOT_KIND => {
                 vector::DESCRIBED.read(pool, table)?;

@@ -6,6 +6,7 @@
 
 mod apart;
 pub mod btree_map;
+pub(crate) mod compacted;
 mod container;
 mod data;
 pub(crate) mod emptied;

@@ -338,6 +338,14 @@ impl<'c, M: Medium> Operation<'c, M> {
         self.core.object(&self.held, offset)
     }
 
+    /// Returns the chunk of the run of several slots in which an object lies, and whether the run
+    /// is being emptied; `None` for an object of whole chunks.
+    pub fn run_of(&self, object: u64) -> Option<(u64, bool)> {
+        let chunk = self.core.space.pool.geometry.chunk_of(object);
+        let run = self.core.space.index.get(chunk).filter(|run| !run.large)?;
+        Some((chunk, run.emptying.load(Ordering::Relaxed)))
+    }
+
     /// Returns the lane that is held.
     pub fn held(&self) -> &Held<'c> {
         &self.held

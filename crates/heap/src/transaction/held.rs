@@ -22,6 +22,11 @@ pub(crate) trait Guarded<M: Medium>: Send + Sync {
     /// Called when the container was changed, while the guards are still held.
     fn touch(&self) {}
 
+    /// Called when objects of the container were moved, while the guards are still held.
+    fn touch_moved(&self) {
+        self.touch();
+    }
+
     /// Called when a transaction that held this guard, and perhaps others, has changed the container and
     /// released them.
     fn changed(&self, _heap: &Heap<M>, _number: usize) {}

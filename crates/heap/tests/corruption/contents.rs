@@ -3,29 +3,107 @@
 //!
 //! `TERRACE_DAMAGED` pools are damaged, 300 by default.
 
+use std::cell::Cell;
 use std::collections::BTreeMap as Twin;
 use std::sync::{Arc, LazyLock};
 
 use terrace_heap::check::check;
 use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Cause, Error, Heap, Result, use_lane};
+use terrace_heap::{Cause, Error, Heap, Medium, Result, use_lane};
 
 use crate::common::{Memory, TestHeap, create, open, options};
 
-const BYTES: u64 = 1 << 20;
+const BYTES: u64 = 8 << 20;
 const ENTRIES: u64 = 150;
 
-/// A closed pool with checksums.
-static POOL: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    use_lane(0);
-    let memory = Arc::new(Simulated::new(BYTES, Granule::Line));
-    let heap = create(Arc::clone(&memory), &options(2).checksums(true));
-    fill(&heap).unwrap();
-    heap.close().unwrap();
-    assert_eq!(check(Arc::clone(&memory)), []);
-    memory.bytes()
+/// A closed pool with checksums, and what there is to damage.
+struct Pool {
+    bytes: Vec<u8>,
+    places: Places,
+}
+
+/// Where there is something to damage.
+pub struct Places {
+    /// Offsets of words that are not 0.
+    filled: Vec<usize>,
+    /// The objects of the pool, and its roots: offsets and bytes.
+    objects: Vec<(usize, usize)>,
+}
+
+/// Bytes of a chunk: with the smaller one a value has several parts, with the larger one a run has room for
+/// several segments of a queue, so that they can move.
+const CHUNKS: [u64; 2] = [4 << 10, 16 << 10];
+
+/// Pools whose objects are where they were made, and pools whose objects have moved.
+static POOLS: LazyLock<[Pool; 4]> = LazyLock::new(|| {
+    let [small, large] = CHUNKS;
+    [(small, false), (small, true), (large, false), (large, true)].map(Pool::make)
 });
+
+impl Pool {
+    fn make((chunk, compacted): (u64, bool)) -> Self {
+        use_lane(0);
+        let memory = Arc::new(Simulated::new(BYTES, Granule::Line));
+        let options = options(2).checksums(true).chunk_bytes(chunk);
+        let heap = create(Arc::clone(&memory), &options);
+        fill(&heap).unwrap();
+        for between in ["between", "words between", "pairs between"] {
+            heap.remove(between).unwrap();
+        }
+        if compacted {
+            compact(&heap, chunk);
+        }
+        let places = Places::of(&heap, &memory.bytes());
+        heap.close().unwrap();
+        assert_eq!(check(Arc::clone(&memory)), []);
+        let bytes = memory.bytes();
+        Self { bytes, places }
+    }
+
+    fn open(&self) -> TestHeap {
+        open(Arc::new(Simulated::from_bytes(&self.bytes, Granule::Line))).unwrap()
+    }
+}
+
+impl Places {
+    /// Returns those of a pool of these bytes.
+    pub fn of<M: Medium>(heap: &Heap<M>, bytes: &[u8]) -> Self {
+        let objects = heap.objects().unwrap().into_iter();
+        let objects = objects.map(|object| (object.offset as usize, object.bytes as usize));
+        let roots = heap.roots().unwrap().into_iter();
+        let roots = roots.map(|root| (root.place.offset() as usize, 128));
+        let (words, _) = bytes.as_chunks::<8>();
+        let filled = (0..words.len()).filter(|&i| words[i] != [0; 8]);
+        Self {
+            filled: filled.map(|i| i * 8).collect(),
+            objects: objects.chain(roots).collect(),
+        }
+    }
+}
+
+/// Compacts the pool, until nothing moves any more; objects of all kinds have moved.
+fn compact(heap: &TestHeap, chunk: u64) {
+    let objects = || heap.objects().unwrap();
+    let before = objects();
+    while heap.compact().unwrap() > 0 {}
+    let stay: Vec<u64> = objects().iter().map(|object| object.offset).collect();
+    let moved = before
+        .iter()
+        .filter(|object| !stay.contains(&object.offset));
+    let moved: Vec<u64> = moved.map(|object| object.bytes).collect();
+    let kinds = [
+        ("lists", 32..33),
+        ("entries", 40..160),
+        ("nodes", 600..1500),
+        ("segments", 4096..5000),
+    ];
+    for (kind, bytes) in kinds {
+        let can_move = bytes.end < chunk / 2 && (kind != "lists" || chunk == CHUNKS[0]);
+        let moved = moved.iter().any(|moved| bytes.contains(moved));
+        assert!(moved || !can_move, "no {kind} have moved");
+    }
+}
 
 /// A value of a number: most lie in their entries, some apart, one in several parts.
 pub fn value(i: u64) -> Vec<u8> {
@@ -41,11 +119,19 @@ fn name(i: u64) -> String {
     format!("{} {i}", "name".repeat(i as usize % 5))
 }
 
+/// The lengths of values that go again, and leave room in the runs of others: several in the runs of small ones.
+const BETWEEN: [usize; 15] = [
+    8, 8, 8, 24, 24, 24, 60, 60, 60, 130, 400, 700, 1000, 1400, 4000,
+];
+
 fn element(i: u64) -> [u8; 20] {
     [i as u8; 20]
 }
 
 fn fill(heap: &TestHeap) -> Result<()> {
+    let between = HashMap::<[u64; 3], [u8], Memory>::open(heap, "between")?;
+    let words = HashMap::<u64, u64, Memory>::open(heap, "words between")?;
+    let pairs = HashMap::<u64, [u64; 2], Memory>::open(heap, "pairs between")?;
     // Of each kind there are two, so that one could be taken for the other.
     for (number, of) in ["a", "b"].into_iter().enumerate() {
         let add = number as u64;
@@ -70,6 +156,13 @@ fn fill(heap: &TestHeap) -> Result<()> {
             numbers.set(i, &(i + add))?;
             elements.push(&element(i))?;
             elements.set(i, &element(i + add))?;
+            for (number, len) in (0..).zip(BETWEEN) {
+                let seldom = len > 1000 && i % 2 == 0;
+                between.insert(&[add, i, number], &vec![1; if seldom { 0 } else { len }])?;
+                let key = add << 40 | i << 20 | number;
+                words.insert(&key, &0)?;
+                pairs.insert(&key, &[0; 2])?;
+            }
         }
         for i in ENTRIES..ENTRIES + 20 {
             tree.insert(&i, &[])?;
@@ -84,11 +177,22 @@ fn fill(heap: &TestHeap) -> Result<()> {
     Ok(())
 }
 
+thread_local! {
+    /// Whether all that is read must be there.
+    static WHOLE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// An error: that something is damaged, where that may be.
+fn expect_damage(error: &Error, what: &str) {
+    assert!(!WHOLE.get(), "{what}: {error}");
+    assert_eq!(error.cause(), Cause::Damaged, "{what}: {error}");
+}
+
 /// What was read: right, or an error; anything else is what must not be.
 fn same<T: PartialEq + std::fmt::Debug>(found: Result<T>, expected: T, what: &str) {
     match found {
         Ok(found) => assert!(found == expected, "{what}: {found:?} for {expected:?}"),
-        Err(error) => assert_eq!(error.cause(), Cause::Damaged, "{what}: {error}"),
+        Err(error) => expect_damage(&error, what),
     }
 }
 
@@ -100,10 +204,10 @@ fn same_in_order<T: PartialEq + std::fmt::Debug>(
 ) {
     let mut expected = expected.into_iter();
     for found in found {
-        let Ok(found) = found else {
-            return;
-        };
-        assert_eq!(Some(found), expected.next(), "{what}");
+        match found {
+            Ok(found) => assert_eq!(Some(found), expected.next(), "{what}"),
+            Err(error) => return expect_damage(&error, what),
+        }
     }
     assert_eq!(expected.next(), None, "{what} ends too early");
 }
@@ -111,7 +215,7 @@ fn same_in_order<T: PartialEq + std::fmt::Debug>(
 /// Opens a container; `None` if it is known to be damaged.
 fn opened<C>(container: Result<C>, what: &str) -> Option<C> {
     container
-        .inspect_err(|error| assert_eq!(error.cause(), Cause::Damaged, "{what}: {error}"))
+        .inspect_err(|error| expect_damage(error, what))
         .ok()
 }
 
@@ -192,17 +296,6 @@ fn read(heap: &Heap<Memory>) {
     }
 }
 
-/// The objects of the pool, and its roots: offsets and bytes.
-static OBJECTS: LazyLock<Vec<(usize, usize)>> = LazyLock::new(|| {
-    let heap = open(Arc::new(Simulated::from_bytes(&POOL, Granule::Line))).unwrap();
-    let objects = heap.objects().unwrap().into_iter();
-    let objects = objects.map(|object| (object.offset as usize, object.bytes as usize));
-    let roots = heap.roots().unwrap().into_iter();
-    objects
-        .chain(roots.map(|root| (root.place.offset() as usize, 128)))
-        .collect()
-});
-
 /// Numbers that look random (splitmix64).
 pub struct Random(pub u64);
 
@@ -217,12 +310,13 @@ impl Random {
 }
 
 /// Damages one place: mostly a bit, where there is something to damage.
-pub fn damage(bytes: &mut [u8], filled: &[usize], random: &mut Random) -> String {
+pub fn damage(bytes: &mut [u8], places: &Places, random: &mut Random) -> String {
+    let Places { filled, objects } = places;
     let at = match random.below(8) {
         0 => random.below(bytes.len() / 8) * 8,
         // Within the first lines of an object, where a long value is no likelier than a node.
         1..5 => {
-            let (at, len) = OBJECTS[random.below(OBJECTS.len())];
+            let (at, len) = objects[random.below(objects.len())];
             at + random.below(len.min(192) / 8) * 8
         }
         _ => filled[random.below(filled.len())],
@@ -265,17 +359,11 @@ pub fn damage(bytes: &mut [u8], filled: &[usize], random: &mut Random) -> String
 }
 
 fn damaged(seed: u64) -> (Vec<u8>, String) {
-    static FILLED: LazyLock<Vec<usize>> = LazyLock::new(|| {
-        let (words, _) = POOL.as_chunks::<8>();
-        (0..words.len())
-            .filter(|&i| words[i] != [0; 8])
-            .map(|i| i * 8)
-            .collect()
-    });
+    let pool = &POOLS[seed as usize % POOLS.len()];
     let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
-    let mut bytes = POOL.clone();
+    let mut bytes = pool.bytes.clone();
     let what: Vec<String> = (0..1 + random.below(3))
-        .map(|_| damage(&mut bytes, &FILLED, &mut random))
+        .map(|_| damage(&mut bytes, &pool.places, &mut random))
         .collect();
     (bytes, what.join(", "))
 }
@@ -304,18 +392,54 @@ fn what_is_read_of_a_damaged_pool_is_what_was_written() {
     println!("{pools} damaged pools, {refused} of them not opened");
 }
 
+/// Compaction copies what it has checked, and makes no damaged byte valid.
+#[test]
+fn what_compaction_copies_of_a_damaged_pool_is_what_was_written() {
+    let (mut whole, mut found) = (0, 0);
+    for seed in 0..200 {
+        let pool = &POOLS[seed as usize % 2 * 2];
+        let mut random = Random(seed);
+        let mut bytes = pool.bytes.clone();
+        let (at, len) = pool.places.objects[random.below(pool.places.objects.len())];
+        let bit = random.below(len * 8);
+        bytes[at + bit / 8] ^= 1 << (bit % 8);
+        let Ok(heap) = open(Arc::new(Simulated::from_bytes(&bytes, Granule::Line))) else {
+            continue;
+        };
+        match heap.compact() {
+            Ok(_) => whole += 1,
+            Err(error) => {
+                found += 1;
+                assert_eq!(error.cause(), Cause::Damaged, "pool {seed}: {error}");
+            }
+        }
+        let read = || read(&heap);
+        let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+        read.unwrap_or_else(|_| panic!("pool {seed}: bit {bit} of the object at {at}"));
+    }
+    println!("{whole} pools compacted, damage found in {found}");
+    assert!(found > 0);
+}
+
 /// The test would find nothing if nothing could be read.
 #[test]
 fn a_pool_that_is_not_damaged_is_read_whole() {
-    let heap = open(Arc::new(Simulated::from_bytes(&POOL, Granule::Line))).unwrap();
-    read(&heap);
-    let tree = BTreeMap::<u64, [u8], Memory>::open(&heap, "tree a").unwrap();
+    WHOLE.set(true);
+    for pool in &*POOLS {
+        let heap = pool.open();
+        read(&heap);
+        read_more(&heap);
+    }
+}
+
+fn read_more(heap: &TestHeap) {
+    let tree = BTreeMap::<u64, [u8], Memory>::open(heap, "tree a").unwrap();
     // Values that are not wanted, and lie apart.
     assert_eq!(tree.contains(&7), Ok(true));
-    let bytes = HashMap::<[u8], [u8], Memory>::open(&heap, "bytes a").unwrap();
+    let bytes = HashMap::<[u8], [u8], Memory>::open(heap, "bytes a").unwrap();
     assert_eq!(bytes.contains(name(7).as_bytes()), Ok(true));
     assert_eq!(bytes.clear(), Ok(()));
-    let queue = Queue::<[u8], Memory>::open(&heap, "queue b").unwrap();
+    let queue = Queue::<[u8], Memory>::open(heap, "queue b").unwrap();
     assert_eq!((queue.clear(), queue.len()), (Ok(()), Ok(0)));
     assert_eq!(
         tree.iter().collect::<Result<Vec<_>>>().unwrap().len() as u64,

@@ -10,7 +10,7 @@ use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::salvage::{Extent, Salvaged, salvage};
 use terrace_heap::{Cause, Heap, Mapped, Mode, Options, Result};
 
-use crate::contents::{Random, damage, value};
+use crate::contents::{Places, Random, damage, value};
 
 const ENTRIES: u64 = 300;
 
@@ -170,21 +170,17 @@ fn what_is_salvaged_of_a_damaged_pool_was_in_it() {
     let (whole, old, new) = ("whole", "old", "new");
     let [whole, old, new] = [whole, old, new].map(|name| folder.path().join(name));
     make(&whole, true);
-    let whole = std::fs::read(&whole).unwrap();
-    let (words, _) = whole.as_chunks::<8>();
-    let filled: Vec<usize> = (0..words.len())
-        .filter(|&i| words[i] != [0; 8])
-        .map(|i| i * 8)
-        .collect();
+    let bytes = std::fs::read(&whole).unwrap();
+    let places = Places::of(&Heap::open_read(&whole).unwrap(), &bytes);
     let (mut some, mut all) = (0, 0);
     for seed in 0..pools {
         let mut random = Random(seed);
-        let mut bytes = whole.clone();
+        let mut damaged = bytes.clone();
         let count = [1, 3, 40][random.below(3)];
         let what: Vec<String> = (0..count)
-            .map(|_| damage(&mut bytes, &filled, &mut random))
+            .map(|_| damage(&mut damaged, &places, &mut random))
             .collect();
-        std::fs::write(&old, bytes).unwrap();
+        std::fs::write(&old, damaged).unwrap();
         match salvage(&old, &new, None) {
             Ok(salvaged) => {
                 println!("pool {seed}: {what:?}: {:?}", salvaged.roots);

@@ -3,6 +3,7 @@
 mod btree_map;
 #[path = "../common/mod.rs"]
 mod common;
+mod compacted;
 mod concurrent;
 mod direct;
 mod emptied;

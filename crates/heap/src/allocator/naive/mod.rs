@@ -234,25 +234,26 @@ impl<M: Medium> Allocator<M> for Naive {
         pool.medium.fence()
     }
 
-    fn reclaim(&self, space: &Space<M>) {
-        for class in 0..self.classes.len() {
-            // What is not given back because a fence failed is found free when the pool is opened next.
-            let _ = self.reclaim_class(space, class);
-        }
+    fn reclaim(&self, space: &Space<M>) -> u64 {
+        // What is not given back because a fence failed is found free when the pool is opened next.
+        let classes = 0..self.classes.len();
+        let given = classes.map(|class| self.reclaim_class(space, class).unwrap_or(0));
+        given.sum()
     }
 }
 
 impl Naive {
-    /// Gives back the runs of a class of which nothing is in use.
-    fn reclaim_class<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<()> {
+    /// Gives back the runs of a class of which nothing is in use; returns how many.
+    fn reclaim_class<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<u64> {
         let (pool, bin) = (&space.pool, Bin::of(&space.pool.geometry, class));
         let slots = pool.geometry.chunk_bytes() / slot_of(class);
         let mut runs = lock(&self.runs[class]);
         let is_empty = |header: &Header| header.free(pool) == slots;
         let mut empty = runs.headers.clone();
         empty.retain(|_, header| is_empty(header));
-        if empty.is_empty() {
-            return Ok(());
+        let count = empty.len() as u64;
+        if count == 0 {
+            return Ok(0);
         }
         let [current, used] = bin.load(pool);
         if empty.values().any(|header| header.0 == current) {
@@ -270,7 +271,7 @@ impl Naive {
             space.index.remove(chunk, 1);
             space.chunks.give(pool, chunk, 1);
         }
-        Ok(())
+        Ok(count)
     }
 }
 

@@ -205,15 +205,29 @@ impl Tree {
 
     /// Replaces the node of a path by a new one, and frees the old one.
     fn exchange<S: Sink>(&self, sink: &mut S, path: &Path, node: u64) -> Result<()> {
+        self.point_to(sink, path, node)?;
+        sink.free(path.node.at)
+    }
+
+    /// Has the pointer to the node of a path point to another one.
+    pub fn point_to<S: Sink>(&self, sink: &mut S, path: &Path, node: u64) -> Result<()> {
         let levels = path.node.level.into();
         match path.steps.last() {
-            Some((above, child)) => {
-                self.seal_value(sink, above, above.entry(*child), &node.to_le_bytes())?;
-                sink.set(self.child_at(above, *child), node)?;
-            }
-            None => self.set_root(sink, Root { node, levels })?,
+            Some((above, child)) => self.set_child(sink, above, *child, node),
+            None => self.set_root(sink, Root { node, levels }),
         }
-        sink.free(path.node.at)
+    }
+
+    /// Has the entry of an inner node point to another child.
+    pub fn set_child<S: Sink>(
+        &self,
+        sink: &mut S,
+        above: &Head,
+        child: usize,
+        node: u64,
+    ) -> Result<()> {
+        self.seal_value(sink, above, above.entry(child), &node.to_le_bytes())?;
+        sink.set(self.child_at(above, child), node)
     }
 
     /// Makes a new root above the old one, which was split.
@@ -336,7 +350,7 @@ impl Tree {
     }
 
     /// Removes roots with only one child.
-    fn lower<S: Sink>(&self, sink: &mut S) -> Result<()> {
+    pub fn lower<S: Sink>(&self, sink: &mut S) -> Result<()> {
         let old = self.root(sink)?;
         let mut root = old;
         while root.levels > 0 {

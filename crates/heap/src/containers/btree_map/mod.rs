@@ -4,6 +4,7 @@
 //! lies in the pool, `node` and `tree` read it, `change` changes it.
 
 mod change;
+mod compact;
 mod cursor;
 mod iter;
 mod layout;
@@ -15,6 +16,7 @@ mod salvage;
 mod sums;
 mod tree;
 
+use std::any::Any;
 use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
@@ -27,7 +29,9 @@ use crate::medium::{Mapped, Medium};
 use crate::pool::Pool;
 use crate::ptr::Place;
 use crate::sink::Source;
+use crate::transaction::held::Guarded;
 
+use super::compacted::Compacting;
 use super::container::{Handle, container};
 use super::data::{Bytewise, Key, Value, said_bytes};
 use super::emptied::Emptying;
@@ -51,7 +55,11 @@ pub(super) const ROOT_KIND: u16 = 4;
 pub(super) const MAGICS: &[u64] = &[MAGIC];
 
 /// Returns the tree with a table, whose types are not known.
-pub(super) fn unknown(table: u64, geometry: &Geometry, guard: Guard) -> impl Emptying + Inspecting {
+pub(super) fn unknown<M: Medium>(
+    table: u64,
+    geometry: &Geometry,
+    guard: Guard,
+) -> impl Emptying + Inspecting + Compacting + Guarded<M> + Any + use<M> {
     Tree::new(table, geometry, guard)
 }
 

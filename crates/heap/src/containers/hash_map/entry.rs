@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use crate::checksum::{Checksum, checksum};
 use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
+use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
 
 use super::super::apart::{APART, Parts, Stored};
+use super::super::compacted::Mover;
 use super::super::data::Value;
 use super::layout::{ANY, Shape};
 
@@ -115,14 +117,10 @@ impl Entries {
     pub fn make<S: Sink>(&self, sink: &mut S, new: &New) -> Result<u64> {
         let New { hash, key, value } = *new;
         let hash = self.stored_hash(hash).to_le_bytes();
-        let contents = match self.part.checked {
-            true => Contents::Checked,
-            false => Contents::Parts,
-        };
         if self.fixed.is_some() {
             let bytes = (8 + key.len() + 8 + value.len() + 8) as u64;
             self.expect_room(bytes)?;
-            return sink.make(&contents(&[&hash, key, value]));
+            return sink.make(&self.contents(&[&hash, key, value]));
         }
         let (key_len, len) = (key.len() as u64, value.len() as u64);
         let whole = 24 + key_len.next_multiple_of(8) + len.next_multiple_of(8);
@@ -135,7 +133,7 @@ impl Entries {
             }
         };
         let (key_len, said) = (key_len.to_le_bytes(), said.to_le_bytes());
-        sink.make(&contents(&[&hash, &key_len, &said, key, &value]))
+        sink.make(&self.contents(&[&hash, &key_len, &said, key, &value]))
     }
 
     /// Returns the word of an entry with its hash: where contents have checksums, the lower half and a check.
@@ -210,6 +208,48 @@ impl Entries {
         }
         let (check, at) = self.check_of(sink, entry)?;
         sink.set(at, check)
+    }
+
+    /// Moves the objects of an entry that are to move; returns where it is now, if it has moved.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool, or there is no room.
+    pub fn compact<M: Medium>(
+        &self,
+        mover: &mut Mover<'_, '_, M>,
+        entry: &Entry,
+    ) -> Result<Option<u64>> {
+        entry.expect_there(mover.sink, entry.key.len)?;
+        let value_at = (entry.key.at + entry.key.len).next_multiple_of(WORD_BYTES);
+        let moves = mover.look(entry.at);
+        let value = entry.value.compact(mover)?;
+        if !moves {
+            if let Some(value) = value {
+                mover.sink.set(value_at, value)?;
+                self.seal(mover.sink, entry)?;
+            }
+            return Ok(None);
+        }
+        let end = match entry.value.is_apart() {
+            true => value_at + WORD_BYTES,
+            false => value_at.saturating_add(entry.value.len),
+        };
+        let mut words = mover.load(entry.at, end - entry.at)?;
+        if let (Some(value), Some(word)) = (value, words.last_mut()) {
+            *word = value;
+        }
+        let parts: &[&[u8]] = &[bytemuck::cast_slice(&words)];
+        mover.replace(entry.at, &self.contents(parts)).map(Some)
+    }
+
+    /// Returns the contents of an entry for its parts.
+    #[inline]
+    fn contents<'a>(&self, parts: &'a [&'a [u8]]) -> Contents<'a> {
+        match self.part.checked {
+            true => Contents::Checked(parts),
+            false => Contents::Parts(parts),
+        }
     }
 
     fn expect_room(&self, bytes: u64) -> Result<()> {

@@ -180,7 +180,7 @@ impl Table {
 
     /// Puts slots into a line at an offset, and those that do not fit into new overflow lines, which it
     /// links.
-    fn put_line<S: Sink>(
+    pub fn put_line<S: Sink>(
         &self,
         sink: &mut S,
         slots: &[u64],

@@ -6,6 +6,7 @@
 //! grows.
 
 mod chain;
+mod compact;
 mod entry;
 mod grow;
 mod iter;
@@ -15,6 +16,7 @@ mod salvage;
 mod sums;
 mod table;
 
+use std::any::Any;
 use std::marker::PhantomData;
 
 use crate::error::{Result, ensure};
@@ -23,7 +25,9 @@ use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
 use crate::pool::Pool;
 use crate::ptr::Place;
+use crate::transaction::held::Guarded;
 
+use super::compacted::Compacting;
 use super::container::{Handle, container};
 use super::data::{Value, other_sizes, said_bytes};
 use super::emptied::{Emptying, clear};
@@ -49,7 +53,10 @@ pub(super) const MAGICS: &[u64] = &[MAGIC];
 /// # Errors
 ///
 /// The table is damaged.
-pub(super) fn unknown<M: Medium>(heap: &Heap<M>, table: u64) -> Result<impl Emptying + Inspecting> {
+pub(super) fn unknown<M: Medium>(
+    heap: &Heap<M>,
+    table: u64,
+) -> Result<impl Emptying + Inspecting + Compacting + Guarded<M> + Any + use<M>> {
     Table::open(heap, table, None)
 }
 

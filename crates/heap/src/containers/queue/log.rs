@@ -16,6 +16,8 @@
 //! and the upper half is the check of the head. A third word of a segment is the check of the first two, and a
 //! word behind each element, and behind the mark that the queue continues, is its check.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
 use crate::layout::Geometry;
@@ -46,21 +48,21 @@ pub(in super::super) const DESCRIBED: Described = Described {
 pub(super) const ANY: u64 = u64::MAX;
 
 /// Indices of the words of the head.
-const POPPED: u64 = 2;
+pub(super) const POPPED: u64 = 2;
 const PUSHED: u64 = 3;
-const FRONT: u64 = 4;
+pub(super) const FRONT: u64 = 4;
 pub(super) const BACK: u64 = 5;
-const FIRST: u64 = 6;
+pub(super) const FIRST: u64 = 6;
 pub(super) const LAST: u64 = 7;
 
 /// Bytes of a segment, unless an element needs more.
 pub(super) const SEGMENT_BYTES: u64 = 4096;
 /// Bytes of a segment before its elements.
-const SEGMENT_HEAD: u64 = 16;
+pub(super) const SEGMENT_HEAD: u64 = 16;
 /// Bytes of the longest element that lies in its segment.
 const MAX_INLINE: u64 = 2048;
 /// Marks, in place of a length, that the queue continues in the next segment.
-const GOES_ON: u64 = u64::MAX;
+pub(super) const GOES_ON: u64 = u64::MAX;
 
 /// The elements of a queue.
 pub(super) struct Log {
@@ -68,6 +70,9 @@ pub(super) struct Log {
     pub head: u64,
     pub part: Parts,
     pub guard: Guard,
+    /// Counts steps that have moved segments, so that a [`Place`] is not used that lies in an old
+    /// one.
+    moves: AtomicU64,
 }
 
 /// An element.
@@ -87,6 +92,8 @@ pub(super) struct Place {
     /// Its offset, or the end of the elements before it.
     pub at: u64,
     pub segment: u64,
+    /// The queue's count of moves at that time.
+    pub moves: u64,
 }
 
 impl Element {
@@ -125,8 +132,12 @@ impl Log {
 
     /// Returns the queue with a head.
     pub fn new(head: u64, geometry: &Geometry, guard: Guard) -> Self {
-        let part = Parts::of(geometry);
-        Self { head, part, guard }
+        Self {
+            head,
+            part: Parts::of(geometry),
+            guard,
+            moves: AtomicU64::new(0),
+        }
     }
 
     /// Checks that the head is that of a queue with elements of this size.
@@ -257,6 +268,7 @@ impl Log {
             number: self.word(source, POPPED)?,
             at: self.word(source, FRONT)?,
             segment: self.word(source, FIRST)?,
+            moves: self.moves(),
         })
     }
 
@@ -271,14 +283,36 @@ impl Log {
         source: &impl Source,
         place: Option<Place>,
     ) -> Result<Option<(T::Owned, Place)>> {
-        let front = self.front(source)?;
-        // At the front itself the place may be of a segment that was freed since.
-        let place = place.filter(|place| place.number > front.number);
-        let Some((element, place)) = self.element(source, place.unwrap_or(front))? else {
+        let place = self.find(source, place)?;
+        let Some((element, place)) = self.element(source, place)? else {
             return Ok(None);
         };
         let value = element.value.read::<T>(source)?;
         Ok(Some((value, place.behind(&element))))
+    }
+
+    /// Returns where the element of a place is now; the front, if it was removed or no place is
+    /// given.
+    fn find(&self, source: &impl Source, place: Option<Place>) -> Result<Place> {
+        let front = self.front(source)?;
+        // At the front itself the place may be of a segment that was freed since.
+        let Some(place) = place.filter(|place| place.number > front.number) else {
+            return Ok(front);
+        };
+        if place.moves == front.moves {
+            return Ok(place);
+        }
+        let mut found = front;
+        while found.number < place.number
+            && let Some((element, here)) = self.element(source, found)?
+        {
+            found = here.behind(&element);
+        }
+        Ok(found)
+    }
+
+    fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Acquire)
     }
 
     /// Returns the element at a place, and its offset.
@@ -344,7 +378,7 @@ impl Log {
         source.word(self.head + word * WORD_BYTES)
     }
 
-    fn set<S: Sink>(&self, sink: &mut S, word: u64, value: u64) -> Result<()> {
+    pub fn set<S: Sink>(&self, sink: &mut S, word: u64, value: u64) -> Result<()> {
         sink.set(self.head + word * WORD_BYTES, value)
     }
 }
@@ -413,6 +447,10 @@ impl Emptying for Log {
 impl<M: Medium> Guarded<M> for Log {
     fn guard(&self, _: usize) -> &Guard {
         &self.guard
+    }
+
+    fn touch_moved(&self) {
+        self.moves.fetch_add(1, Ordering::Release);
     }
 }
 

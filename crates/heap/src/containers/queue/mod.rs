@@ -1,6 +1,7 @@
 //! A persistent queue: elements are pushed at the back and popped at the front. `log` describes how it
 //! lies in the pool.
 
+mod compact;
 mod iter;
 mod log;
 mod old;
@@ -8,6 +9,7 @@ mod opened;
 mod salvage;
 mod sums;
 
+use std::any::Any;
 use std::marker::PhantomData;
 
 use crate::error::{Result, ensure};
@@ -17,7 +19,9 @@ use crate::layout::Geometry;
 use crate::medium::{Mapped, Medium};
 use crate::ptr::Place;
 use crate::sink::Source;
+use crate::transaction::held::Guarded;
 
+use super::compacted::Compacting;
 use super::container::{Handle, container};
 use super::data::Value;
 use super::emptied::Emptying;
@@ -38,7 +42,11 @@ pub(super) const ROOT_KIND: u16 = 3;
 pub(super) const MAGICS: &[u64] = &[MAGIC, UNDESCRIBED];
 
 /// Returns the queue with a head, whose type is not known.
-pub(super) fn unknown(head: u64, geometry: &Geometry, guard: Guard) -> impl Emptying + Inspecting {
+pub(super) fn unknown<M: Medium>(
+    head: u64,
+    geometry: &Geometry,
+    guard: Guard,
+) -> impl Emptying + Inspecting + Compacting + Guarded<M> + Any + use<M> {
     Log::new(head, geometry, guard)
 }
 

@@ -118,6 +118,16 @@ impl Log {
         ensure(check == checksum(at, &[mark]), damaged)
     }
 
+    /// Stores the check of an element, after its words were changed.
+    pub fn seal_element<S: Sink>(&self, sink: &mut S, element: &Element) -> Result<()> {
+        if !self.part.checked {
+            return Ok(());
+        }
+        let (mut sum, at) = (Checksum::new(element.at), element.check_at());
+        sink.add_to(&mut sum, element.at, at.saturating_sub(element.at))?;
+        sink.set(at, sum.finish())
+    }
+
     /// Checks an element.
     ///
     /// # Errors

@@ -118,6 +118,11 @@ impl Shape {
         1 << (u64::from(self.first) + segment).min(u64::from(self.largest))
     }
 
+    /// Returns how many segments a directory has room for.
+    pub fn segments(&self) -> u64 {
+        SEGMENTS
+    }
+
     /// Returns how many elements all segments have room for.
     pub fn capacity(&self) -> u64 {
         (0..SEGMENTS).map(|segment| self.elements_of(segment)).sum()

@@ -1,14 +1,17 @@
 //! A persistent vector.
 //!
-//! Elements lie in segments of doubling sizes, so nothing ever moves. A new element is written behind the
-//! last one, where nothing is read, and storing the number of elements makes it part of the vector: its
-//! own lines, an intent and the number, with one fence. `layout` describes how a vector lies in the pool.
+//! Elements lie in segments of doubling sizes, so nothing moves when a vector grows. A new element
+//! is written behind the last one, where nothing is read, and storing the number of elements makes
+//! it part of the vector: its own lines, an intent and the number, with one fence. `layout`
+//! describes how a vector lies in the pool.
 
+mod compact;
 mod elements;
 mod layout;
 mod opened;
 mod sums;
 
+use std::any::Any;
 use std::marker::PhantomData;
 
 use bytemuck::Pod;
@@ -20,7 +23,9 @@ use crate::medium::{Mapped, Medium};
 use crate::pool::Pool;
 use crate::ptr::Place;
 use crate::sink::Source;
+use crate::transaction::held::Guarded;
 
+use super::compacted::Compacting;
 use super::container::{Handle, container};
 use super::emptied::Emptying;
 use super::identity::Identity;
@@ -45,7 +50,10 @@ pub(super) const MAGICS: &[u64] = &[MAGIC];
 /// # Errors
 ///
 /// The table is damaged.
-pub(super) fn unknown<M: Medium>(pool: &Pool<M>, table: u64) -> Result<impl Emptying + Inspecting> {
+pub(super) fn unknown<M: Medium>(
+    pool: &Pool<M>,
+    table: u64,
+) -> Result<impl Emptying + Inspecting + Compacting + Guarded<M> + Any + use<M>> {
     Ok(Elements {
         table,
         shape: shape_of(pool, table)?,

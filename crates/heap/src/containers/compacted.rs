@@ -1,0 +1,407 @@
+//! Compaction of what containers own, so that chunks become free which hold little.
+//!
+//! A pass looks at all containers twice. First they *condense*: sparse nodes of ordered maps become
+//! fewer. With what was seen of each chunk, runs of few objects are chosen, of which no slot is
+//! used from then on, and the second time the objects in them *move*: a copy is made, the word that
+//! points to the object is changed, and the object is freed, all by one operation under the guard
+//! that every other change of it needs, too. So a crash leaves either of the two, readers hold the
+//! same guard, and a run that all objects have left is free when those operations are never
+//! repeated.
+//!
+//! A pass is carried out in steps, each of some objects under one guard, and may stop behind each
+//! of them. What moves must be found by the pointer to it: so objects that programs reach by
+//! pointers of their own stay, as do the tables of containers, the segments of hash maps, and
+//! objects of whole chunks. A run with any of these is not chosen.
+
+use std::any::Any;
+use std::collections::HashMap;
+
+use crate::error::{Cause, Error, Result, ensure};
+use crate::guard::{Guard, Inside};
+use crate::heap::Heap;
+use crate::layout::FIELD_MAX;
+use crate::medium::{Medium, WORD_BYTES};
+use crate::operation::Operation;
+use crate::sink::{Contents, Sink, Source};
+use crate::transaction::held::Guarded;
+
+use super::emptied::is_container;
+use super::root::pointer_of;
+use super::{btree_map, hash_map, queue, vector};
+
+/// Objects that a step looks at, and then stops.
+pub(super) const STEP: u64 = 256;
+
+/// Objects that steps look at, and then stop, where no handle of the container exists.
+const MANY: u64 = 4096;
+
+/// What [`Heap::compact_some`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compaction {
+    /// Bytes of chunks that have become free, without those of objects of whole chunks that others
+    /// replace.
+    pub freed: u64,
+    /// Objects that moved, or that others replace.
+    pub moved: u64,
+    /// About how many objects are still to be looked at; 0: compaction has ended.
+    pub left: u64,
+}
+
+/// How far a container is; it says what the numbers mean. None: it is not begun.
+pub(crate) type Position = Vec<u64>;
+
+/// A container's state, which can be compacted.
+pub(crate) trait Compacting {
+    /// Returns the number of the guard of what is at a position.
+    fn number_at(&self, _: &Position) -> usize {
+        0
+    }
+
+    /// Looks at some objects from a position on, which becomes that of the next step; returns
+    /// whether there may be more. The guard of the position is held.
+    ///
+    /// # Errors
+    ///
+    /// The container is damaged, or the pool is full.
+    fn compact_some<M: Medium>(
+        &self,
+        mover: &mut Mover<'_, '_, M>,
+        at: &mut Position,
+    ) -> Result<bool>;
+}
+
+/// What is done with objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing: there is no pass.
+    #[default]
+    None,
+    /// Containers become as small as they can.
+    Condense,
+    /// Objects leave the runs that are being emptied.
+    Move,
+}
+
+/// An operation that compacts a part of a container.
+pub(crate) struct Mover<'m, 'c, M: Medium> {
+    pub sink: &'m mut Operation<'c, M>,
+    pub phase: Phase,
+    /// Chunks of the objects that were seen, each as often as an object of it was.
+    seen: Vec<u64>,
+    looked: u64,
+    moved: u64,
+}
+
+impl<M: Medium> Mover<'_, '_, M> {
+    /// Looks at an object of the container; returns whether it is to move.
+    pub fn look(&mut self, object: u64) -> bool {
+        self.looked += 1;
+        let Some((chunk, emptying)) = self.sink.run_of(object) else {
+            return false;
+        };
+        if self.phase == Phase::Condense {
+            self.seen.push(chunk);
+        }
+        self.phase == Phase::Move && emptying
+    }
+
+    /// Returns how many objects it has looked at.
+    pub fn looked(&self) -> u64 {
+        self.looked
+    }
+
+    /// Frees an object that others replace.
+    ///
+    /// # Errors
+    ///
+    /// No object begins there.
+    pub fn replaced(&mut self, object: u64) -> Result<()> {
+        self.moved += 1;
+        self.looked += 1;
+        self.sink.free(object)
+    }
+
+    /// Makes an object, which replaces another one; returns its offset, to which the caller has
+    /// the pointer point. The contents are those of the other object, whose checks were right, with
+    /// checks for the new place.
+    ///
+    /// # Errors
+    ///
+    /// No object begins there, or there is no room.
+    pub fn replace(&mut self, object: u64, contents: &Contents) -> Result<u64> {
+        let new = self.sink.make(contents)?;
+        self.replaced(object)?;
+        Ok(new)
+    }
+
+    /// Loads an object of `bytes` bytes, which is to be copied.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool.
+    pub fn load(&self, object: u64, bytes: u64) -> Result<Vec<u64>> {
+        ensure(bytes <= self.sink.bytes(), || {
+            Error::damaged(format!("the object at {object} is longer than the pool"))
+        })?;
+        let mut words = vec![0; bytes.div_ceil(WORD_BYTES) as usize];
+        self.sink.load(object, &mut words)?;
+        Ok(words)
+    }
+}
+
+/// A pass over all containers.
+#[derive(Default)]
+pub(crate) struct Pass {
+    phase: Phase,
+    /// Places and kinds of the roots of containers that come behind this one.
+    roots: Vec<(u64, u16)>,
+    at: Position,
+    /// For each chunk, the objects that were seen in it.
+    movable: HashMap<u64, u64>,
+    /// Same, of this container.
+    seen: HashMap<u64, u64>,
+    /// Objects that are to be looked at, and that were.
+    all: u64,
+    looked: u64,
+}
+
+impl Pass {
+    /// Takes over what a step has done.
+    fn take(&mut self, step: Step) {
+        self.looked += step.looked;
+        self.at = step.at;
+        for chunk in step.seen {
+            *self.seen.entry(chunk).or_default() += 1;
+        }
+        if !step.more {
+            for (chunk, seen) in self.seen.drain() {
+                *self.movable.entry(chunk).or_default() += seen;
+            }
+            self.end_container();
+        } else if self.at.is_empty() {
+            // All is looked at anew.
+            self.seen.clear();
+        }
+    }
+
+    /// Goes over to the next container.
+    fn end_container(&mut self) {
+        self.roots.pop();
+        self.at.clear();
+        self.seen.clear();
+    }
+
+    /// Returns about how many objects are still to be looked at.
+    fn left(&self) -> u64 {
+        match self.phase {
+            Phase::None => 0,
+            _ => self.all.saturating_sub(self.looked).max(1),
+        }
+    }
+}
+
+/// What a step has done.
+struct Step {
+    more: bool,
+    at: Position,
+    seen: Vec<u64>,
+    looked: u64,
+    moved: u64,
+}
+
+impl<M: Medium> Heap<M> {
+    /// Compacts the pool, so that chunks become free, or what [`Heap::compact_some`] has left of
+    /// it; returns how many bytes have become free. Other threads can go on.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Heap::compact_some`].
+    pub fn compact(&self) -> Result<u64> {
+        Ok(self.compact_some(u64::MAX)?.freed)
+    }
+
+    /// Compacts a part of the pool: a call looks at about `objects` objects, and the next one goes
+    /// on where it has stopped. Other threads can go on meanwhile; what they free or make in front
+    /// of it waits for the next compaction.
+    ///
+    /// Sparse nodes of ordered maps become fewer. Objects that containers own, and that share a
+    /// chunk with few others, move to other chunks. All else stays where it is: objects that the
+    /// program reaches by its own pointers, the tables of containers and the segments of hash maps,
+    /// and objects of half a chunk or more. The records of objects fill as few chunks as they need.
+    /// The pool holds the same at any time, also after a crash.
+    ///
+    /// # Errors
+    ///
+    /// This thread is within a transaction of the heap, or of another one that must not wait; the
+    /// pool or a container is damaged, or a fence failed.
+    pub fn compact_some(&self, objects: u64) -> Result<Compaction> {
+        self.expect_open()?;
+        self.core().expect_writable()?;
+        ensure(!self.in_transaction(), || {
+            Error::usage("a thread compacts a pool outside of its transactions")
+        })?;
+        let mut pass = self.hold_compacting()?;
+        let mut done = Compaction::default();
+        let compacted = self.go_on(&mut pass, objects.max(1), &mut done);
+        if compacted.is_err() {
+            *pass = Pass::default();
+            // The error is what matters.
+            let _ = self.core().compact();
+        }
+        compacted?;
+        done.left = pass.left();
+        Ok(done)
+    }
+
+    fn go_on(&self, pass: &mut Pass, objects: u64, done: &mut Compaction) -> Result<()> {
+        if pass.phase == Phase::None {
+            let all = self.core().count_objects() * 2;
+            *pass = Pass {
+                phase: Phase::Condense,
+                roots: self.containers()?,
+                all,
+                ..Pass::default()
+            };
+        }
+        let end = pass.looked.saturating_add(objects);
+        while pass.looked < end {
+            let Some(&(root, kind)) = pass.roots.last() else {
+                self.end_phase(pass, done)?;
+                if pass.phase == Phase::None {
+                    return Ok(());
+                }
+                continue;
+            };
+            let moved = self.step(root, kind, pass)?;
+            done.moved += moved;
+        }
+        Ok(())
+    }
+
+    /// Goes over to the next phase.
+    fn end_phase(&self, pass: &mut Pass, done: &mut Compaction) -> Result<()> {
+        let core = self.core();
+        if pass.phase == Phase::Condense {
+            let movable = |chunk| pass.movable.get(&chunk).copied().unwrap_or(0);
+            let freed = core.begin_emptying(&movable)?;
+            done.freed += core.space.pool.geometry.offset_of(freed);
+            pass.phase = Phase::Move;
+            pass.roots = self.containers()?;
+            return Ok(());
+        }
+        *pass = Pass::default();
+        done.freed += core.space.pool.geometry.offset_of(core.compact()?);
+        Ok(())
+    }
+
+    /// Returns the places and kinds of the roots of all containers.
+    fn containers(&self) -> Result<Vec<(u64, u16)>> {
+        let mut roots = self.roots()?;
+        roots.retain(|root| is_container(self, root.kind, root.pointer.offset()));
+        Ok(roots
+            .iter()
+            .map(|root| (root.place.offset(), root.kind))
+            .collect())
+    }
+
+    /// Carries out a step on the container of a root; returns how many objects have moved.
+    fn step(&self, root: u64, kind: u16, pass: &mut Pass) -> Result<u64> {
+        let pool = &self.core().space.pool;
+        let table = pointer_of(pool, root)? & FIELD_MAX;
+        let guard = || Guard::new(None);
+        match kind {
+            btree_map::ROOT_KIND => self.step_of(root, pass, || {
+                Ok(btree_map::unknown::<M>(table, &pool.geometry, guard()))
+            }),
+            queue::ROOT_KIND => self.step_of(root, pass, || {
+                Ok(queue::unknown::<M>(table, &pool.geometry, guard()))
+            }),
+            vector::ROOT_KIND => self.step_of(root, pass, || vector::unknown(pool, table)),
+            _ => self.step_of(root, pass, || hash_map::unknown(self, table)),
+        }
+    }
+
+    fn step_of<C: Compacting + Guarded<M> + Any>(
+        &self,
+        root: u64,
+        pass: &mut Pass,
+        make: impl FnOnce() -> Result<C>,
+    ) -> Result<u64> {
+        let at = pass.at.clone();
+        let moved = self.visit_shared(
+            root,
+            |state: &C| state.guard(state.number_at(&at)).write(),
+            make,
+            |state, inside, alone| {
+                let (mut moved, end) = (0, pass.looked + MANY);
+                loop {
+                    let step = self.step_or_look(state, inside, pass)?;
+                    moved += step.moved;
+                    let more = step.more;
+                    pass.take(step);
+                    // What makes a state anew, and settles, is worth many steps.
+                    if !alone || !more || pass.looked >= end {
+                        return Ok(moved);
+                    }
+                }
+            },
+        )?;
+        if moved.is_none() {
+            pass.end_container();
+        }
+        Ok(moved.unwrap_or(0))
+    }
+
+    /// Carries out a step; what there is no room to replace stays.
+    fn step_or_look<C: Compacting + Guarded<M>>(
+        &self,
+        state: &C,
+        inside: &mut Inside,
+        pass: &Pass,
+    ) -> Result<Step> {
+        let step = match self.try_step(state, inside, pass, pass.phase) {
+            Err(error) if error.cause() == Cause::Full => {
+                self.try_step(state, inside, pass, Phase::None)
+            }
+            step => step,
+        }?;
+        if step.moved > 0 {
+            state.touch_moved();
+        }
+        Ok(step)
+    }
+
+    fn try_step<C: Compacting>(
+        &self,
+        state: &C,
+        inside: &mut Inside,
+        pass: &Pass,
+        phase: Phase,
+    ) -> Result<Step> {
+        self.operate(inside, |sink| {
+            let mut mover = Mover {
+                sink,
+                phase,
+                seen: Vec::new(),
+                looked: 0,
+                moved: 0,
+            };
+            let mut at = pass.at.clone();
+            let more = state.compact_some(&mut mover, &mut at)?;
+            let Mover {
+                seen,
+                looked,
+                moved,
+                ..
+            } = mover;
+            Ok(Step {
+                more,
+                at,
+                seen,
+                looked,
+                moved,
+            })
+        })
+    }
+}
