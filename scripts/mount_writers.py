@@ -33,9 +33,11 @@ def checked(result):
 class File:
     """A file that one writer changes, and the mount reads."""
 
-    def __init__(self, path, above, draw, pages=16):
-        self.path, self.above, self.draw, self.pages = path, above, draw, pages
+    def __init__(self, path, above, draw, check=None, pages=16):
+        self.path, self.above, self.draw, self.check, self.pages = path, above, draw, check, pages
         self.looks = 0
+        # Some files are read past the kernel's page cache, and others never, so that old pages stay in it.
+        self.past = draw.choice([0, 0.8, 0.8, 1])
 
     def contents(self, pages=1):
         return self.draw.randbytes(pages * PAGE)
@@ -48,9 +50,9 @@ class File:
         time.sleep(self.draw.choice(seconds or (0, 0.03, 0.03, 0.08, 0.3)))
 
     def look(self):
-        """Has the mount read the file, mostly past the kernel's page cache."""
+        """Has the mount read the file."""
         with contextlib.suppress(OSError), open(self.above, "rb", buffering=0) as file:
-            if self.draw.random() < 0.8:
+            if self.draw.random() < self.past:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             os.pread(file.fileno(), self.pages * PAGE, 0)
             self.looks += 1
@@ -130,11 +132,34 @@ def mapping_of_a_child(file):
 
 
 def write(file):
+    """Writes whole pages and parts of them."""
     with file.opened() as fd:
         for _ in range(3):
-            os.pwrite(fd, file.contents(2), file.at(2))
+            length = file.draw.choice([100, PAGE, PAGE + 100, 2 * PAGE])
+            at = file.draw.choice([file.at(3), file.draw.randrange((file.pages - 3) * PAGE)])
+            os.pwrite(fd, file.draw.randbytes(length), at)
             file.pause(0, 0.03)
             file.look()
+
+
+def write_beside(file):
+    """A single write, and none after it, while another program writes elsewhere in the file through the mount."""
+    def beside():
+        with contextlib.suppress(OSError), open(file.above, "r+b", buffering=0) as above:
+            for _ in range(100):
+                os.pwrite(above.fileno(), b"beside", 15 * PAGE)
+    for _ in range(6):
+        # Old enough for its pages to be kept.
+        time.sleep(0.03)
+        file.look()
+        other = threading.Thread(target=beside)
+        other.start()
+        time.sleep(file.draw.uniform(0, 0.004))
+        with file.opened() as fd:
+            os.pwrite(fd, file.contents(), file.at())
+        other.join()
+        # The rest is written by others still.
+        file.check(15 * PAGE)
 
 
 def write_and_hide(file):
@@ -320,7 +345,7 @@ def reflinked(file):
 
 KINDS = {
     "mapping": mapping, "mapping alone": mapping_alone, "mapping synced": mapping_synced,
-    "mapping of a child": mapping_of_a_child, "write": write, "write and hide": write_and_hide,
+    "mapping of a child": mapping_of_a_child, "write": write, "write beside": write_beside, "write and hide": write_and_hide,
     "slow write": slow_write, "append": append, "truncate": truncate, "rename": rename,
     "punch": fallocated(PUNCH_HOLE | KEEP_SIZE), "zero": fallocated(ZERO, ZERO | KEEP_SIZE),
     "collapse and insert": fallocated(COLLAPSE, INSERT), "O_DIRECT": direct, "io_uring": uring(0),
@@ -345,7 +370,8 @@ class Writer:
 
     def run(self):
         """Changes the file as its kind does, most often of a version that the mount keeps."""
-        file = File(self.below if self.side != "mount" else self.above, self.above, self.draw)
+        path = self.below if self.side != "mount" else self.above
+        file = File(path, self.above, self.draw, self.check_at_once)
         if self.draw.random() < 0.7:
             time.sleep(0.03)
             file.look()
@@ -364,6 +390,14 @@ class Writer:
         if beside:
             beside.join()
         self.looks += file.looks
+        self.check_at_once()
+
+    def look(self):
+        """Has the mount read the file as it rests, so that it keeps it."""
+        file = File(self.below, self.above, self.draw)
+        for _ in range(2):
+            file.look()
+        self.looks += file.looks
 
     def beside(self, file):
         """Writes through the mount meanwhile, in pages of its own as far as the kind leaves them alone."""
@@ -372,6 +406,19 @@ class Writer:
             for _ in range(draw.randrange(20, 200)):
                 os.pwrite(above.fileno(), draw.randbytes(100), 15 * PAGE)
                 time.sleep(draw.choice([0, 0, 0.001]))
+
+    def check_at_once(self, end=None):
+        """Compares a file that is opened when all changes up to `end` are over: only its size and name may be known from
+        before."""
+        with contextlib.suppress(OSError):
+            fd = os.open(self.above, os.O_RDONLY)
+            try:
+                above, below = os.fstat(fd), os.stat(self.below)
+                if (above.st_ino, above.st_size) == (below.st_ino, below.st_size):
+                    found, wanted = os.pread(fd, below.st_size, 0), self.below.read_bytes()
+                    self.compare("a file that is opened at once", found[:end], wanted[:end])
+            finally:
+                os.close(fd)
 
     def check(self, kept):
         """Compares what the mount says with the source: by its kernel pages, and past them."""
@@ -388,8 +435,11 @@ class Writer:
             finally:
                 os.close(fd)
         for how, bytes_ in found:
-            self.checks += 1
-            if bytes_ != wanted:
-                pages = [at // PAGE for at in range(0, max(len(wanted), len(bytes_)), PAGE)
-                         if bytes_[at:at + PAGE] != wanted[at:at + PAGE]]
-                self.wrong.append(f"{how}: pages {pages} of {self.below}")
+            self.compare(how, bytes_, wanted)
+
+    def compare(self, how, found, wanted):
+        self.checks += 1
+        if found != wanted:
+            pages = [at // PAGE for at in range(0, max(len(wanted), len(found)), PAGE)
+                     if found[at:at + PAGE] != wanted[at:at + PAGE]]
+            self.wrong.append(f"{how}: pages {pages} of {self.below}")

@@ -5,7 +5,8 @@ Usage: soak-mount.py [--seconds N] [--seed N] [--fsx PROGRAM] [--only fsx|crashe
                      [--file-system ext4|xfs|btrfs|overlay] DIRECTORY
 
 Writers of every kind change files of ext4, XFS and btrfs, below the mount, through it, and both at once
-(`mount_writers.py`); the mount is killed and ended in between, and must say what the source says.
+(`mount_writers.py`); the mount is killed and ended in between, and must say what the source says. Above overlayfs the
+mount keeps pages of files that have rested for 140 s alone: so each round there begins with a rest.
 The modes share the time of each part. fsx is stopped for a moment again and again: pages of a file that has just
 changed are refused, so a file that changes all the time never reaches the flash. Programs write, truncate and read
 files, also behind the mount, while the mount is killed (`kill -9`) and mounted again above the same flash; whatever is
@@ -41,6 +42,11 @@ SEEN = 1.5
 # What each mode is mounted with; one without a flash level has the kernel read and write by itself, where it can.
 MODES = {"victim": ["--admission", "all"], "exact": ["--mode", "exact", "--dram", "256K"], "bare": []}
 
+# Files beside those of writers, more than a mount may have descriptors for in exact mode: it closes those of writers'
+# files, and has to find the files again.
+CROWD, DESCRIPTORS = 400, 600
+FEW = ["setpriv", "--bounding-set", "-sys_resource", "prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}"]
+
 # Without sendfile: fsx waits for the rest for ever if a stop has interrupted it.
 FSX = """
 flen = {bytes}
@@ -70,7 +76,8 @@ class Mount:
     def __init__(self, place, mode, mebibytes):
         self.place, self.point, self.json = place, place / "mounted", place / "mount.json"
         flash = ["--flash", place / "flash", "--size", f"{mebibytes}M"] if mode != "bare" else []
-        self.words = [TERRACE, "mount", "-q", *flash, *MODES[mode], "--json", self.json, place / "source", self.point]
+        few = FEW if mode == "exact" else []
+        self.words = [*few, TERRACE, "mount", "-q", *flash, *MODES[mode], "--json", self.json, place / "source", self.point]
         self.start()
 
     def start(self):
@@ -101,7 +108,19 @@ def new_place(directory):
     place = Path(tempfile.mkdtemp(dir=directory))
     for name in "source", "mounted", "state":
         (place / name).mkdir()
+    # A writer that makes a file while nothing is mounted would have the next mount refused.
+    make_fixed(place, "+i")
     return place
+
+
+def make_fixed(place, how):
+    """Has no file be made in the mountpoint itself, or has it again, where the file system can do that."""
+    subprocess.run(["chattr", how, place / "mounted"], stderr=subprocess.DEVNULL)
+
+
+def remove(place):
+    make_fixed(place, "-i")
+    shutil.rmtree(place)
 
 
 def fsx(program, place, mode, seconds, seed, bytes_=2 << 20, operations=2000):
@@ -244,6 +263,9 @@ FILE_SYSTEMS = {"ext4": ["-q", "-F"], "xfs": ["-q", "-f"], "btrfs": ["-q", "-f"]
 class FileSystem:
     """A file system of its own on a file, for the source."""
 
+    # Seconds for which a file has to be as it is before the mount keeps pages of it.
+    rest = 0
+
     def __init__(self, kind, place):
         self.at, image = place / "source", place / "image"
         with open(image, "wb") as file:
@@ -261,6 +283,8 @@ class FileSystem:
 class Overlay:
     """An overlay of two directories, for the source."""
 
+    rest = 141
+
     def __init__(self, place):
         self.at = place / "source"
         lower, upper, work = (place / name for name in ("lower", "upper", "work"))
@@ -277,11 +301,21 @@ def writers(place, file_system, mode, seconds, seed, kinds):
     below = Overlay(place) if file_system == "overlay" else FileSystem(file_system, place)
     try:
         draw, mount = random.Random(f"{seed}/{file_system}/{mode}"), Mount(place, mode, 32)
+        (place / "source" / "crowd").mkdir()
+        for number in range(CROWD):
+            (place / "source" / "crowd" / str(number)).touch()
+        crowd = place / "mounted" / "crowd"
         running = [Writer(place, kind, side, random.Random(f"{seed}/{kind}/{side}"))
                    for kind in kinds for side in ("source", "mount", "both")]
         done = {"rounds": 0, "kills": 0, "ends": 0}
         total, until = {}, time.monotonic() + seconds
         while time.monotonic() < until or done["rounds"] == 0:
+            if below.rest and mode != "bare":
+                time.sleep(below.rest)
+                for writer in running:
+                    writer.look()
+            for name in os.listdir(crowd):
+                os.stat(crowd / name)
             kept = [os.open(writer.above, os.O_RDONLY) for writer in running]
             how = draw.choice(["", "", "", "end", "kill", "kill beside"])
             with ThreadPoolExecutor(len(running)) as pool:
@@ -338,7 +372,7 @@ def soak_writers(directory, seconds, seed, kinds, file_systems):
             done = writers(place, file_system, mode, each, seed, kinds)
             print("writers", file_system, mode, json.dumps(done), flush=True)
             right &= not done["wrong"]
-            shutil.rmtree(place)
+            remove(place)
     return right
 
 
@@ -363,13 +397,13 @@ def main():
             if args.fsx:
                 place = new_place(args.directory)
                 print("fsx", mode, json.dumps(fsx(args.fsx, place, mode, args.seconds / len(MODES), args.seed)), flush=True)
-                shutil.rmtree(place)
+                remove(place)
             else:
                 print("soak-mount: LEFT OUT: fsx is not installed (cargo install fsx)", file=sys.stderr)
         if args.only in (None, "crashes"):
             place = new_place(args.directory)
             print("crashes", mode, json.dumps(crashes(place, mode, args.seconds / len(MODES), args.seed)), flush=True)
-            shutil.rmtree(place)
+            remove(place)
 
 
 main()
