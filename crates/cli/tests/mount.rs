@@ -9,14 +9,21 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
-use terrace_trace::access::Columns;
 
 mod common;
 #[path = "mount/control.rs"]
 mod control;
+#[path = "mount/ends.rs"]
+mod ends;
+#[path = "mount/flash.rs"]
+mod flash;
 #[path = "mount/killed.rs"]
 mod killed;
-use common::{Loop, text, wait_for};
+#[path = "mount/recordings.rs"]
+mod recordings;
+#[path = "mount/refusals.rs"]
+mod refusals;
+use common::{text, wait_for};
 
 const MIB: usize = 1 << 20;
 
@@ -397,6 +404,59 @@ fn lines_of_fstab_mount_by_the_helper() {
     place.assert_as_found();
 }
 
+/// What the kernel keeps of small files is never mixed with what it reads itself.
+#[test]
+#[ignore = "needs /dev/fuse, Linux 6.9 and root; run by make test-root"]
+fn a_small_file_of_a_mount_without_levels_is_kept_and_written_by_whoever_has_it_open() {
+    let place = Place::new();
+    place.file("a", 10_000);
+    let (source, mounted) = (place.text("source"), place.text("mounted"));
+    let mut child = place
+        .command(&["mount", "-q", "--attributes", "1h", &source, &mounted])
+        .spawn()
+        .unwrap();
+    wait_for("the mount", || place.is_mounted());
+    let path = place.path("mounted").join("a");
+    let writer = || File::options().read(true).write(true).open(&path).unwrap();
+    let write = |file: &File, text: &[u8; 8]| file.write_all_at(text, 5000).unwrap();
+    let reads = |file: &File, text: &[u8; 8]| {
+        let mut found = [0; 8];
+        file.read_exact_at(&mut found, 5000).unwrap();
+        assert_eq!(&found, text);
+    };
+    let before = read_by(child.id());
+    let contents = fs::read(&path).unwrap();
+    let once = read_by(child.id()) - before;
+    assert!(once >= 10_000, "the kernel has read it itself");
+    assert!(fs::read(&path).unwrap() == contents);
+    let twice = read_by(child.id()) - before;
+    assert!(twice < 15_000, "it was not kept: {twice}");
+    // A reader first, whose pages the kernel has, and a writer first, which it serves itself.
+    let reader = File::open(&path).unwrap();
+    reader.read_exact_at(&mut [0; 8], 5000).unwrap();
+    let beside = writer();
+    write(&beside, b"reader 1");
+    reads(&reader, b"reader 1");
+    reads(&beside, b"reader 1");
+    drop((reader, beside));
+    let first = writer();
+    write(&first, b"writer 1");
+    let beside = File::open(&path).unwrap();
+    reads(&beside, b"writer 1");
+    write(&first, b"writer 2");
+    reads(&beside, b"writer 2");
+    drop((first, beside));
+    reads(&File::open(&path).unwrap(), b"writer 2");
+    let below = File::options()
+        .write(true)
+        .open(place.path("source").join("a"));
+    write(&below.unwrap(), b"behind 1");
+    reads(&File::open(&path).unwrap(), b"behind 1");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+    place.assert_as_found();
+}
+
 /// Writers of every kind change files, on the source, through the mount, and both at once; the mount is killed in between.
 #[test]
 #[ignore = "needs /dev/fuse, loop devices and root; run by make test-root"]
@@ -417,358 +477,4 @@ fn writers_of_every_kind_are_seen() {
         String::from_utf8_lossy(&output.stderr)
     );
     assert!(said.contains("writers ext4 exact"), "{said}");
-}
-
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn what_was_unmounted_by_hand_ends_as_well() {
-    let place = Place::new();
-    let mut mount = place.mount(&[]);
-    let unmounted = Command::new("umount").arg(place.path("mounted")).status();
-    assert!(unmounted.unwrap().success());
-    assert!(mount.child.wait().unwrap().success());
-    place.assert_as_found();
-}
-
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn a_killed_mount_is_put_back_or_taken_over_and_its_pages_are_found_again() {
-    let place = Place::new();
-    // Two segments, of which the first is on flash by then.
-    let contents = place.file("a", 8 * MIB);
-    let mut mount = place.mount(&["--admission", "all"]);
-    assert!(mount.read("a") == contents);
-    wait_for("a segment on flash", || {
-        figure(&mount.figures(), "flash/segments") > 0
-    });
-    mount.signal(Signal::KILL);
-    mount.child.wait().unwrap();
-    wait_for("its guardian to put it back", || !place.is_mounted());
-    wait_for("its journal to go", || place.journals() == 0);
-
-    // Where its guardian is killed as well, the next mount takes over.
-    let mut mount = place.mount(&["--admission", "all"]);
-    kill_process(mount.guardian(), Signal::KILL).unwrap();
-    mount.signal(Signal::KILL);
-    mount.child.wait().unwrap();
-    assert!(place.is_mounted(), "nobody has unmounted it");
-    let mount = place.mount_over(&["--admission", "all"]);
-    assert!(mount.read("a") == contents);
-    let (figures, said) = mount.end(Signal::TERM);
-    assert!(figure(&figures, "flash/hits") >= 900, "{figures}");
-    assert!(said.contains("is mounted on"), "{said}");
-    place.assert_as_found();
-}
-
-/// A supervisor starts a mount again at once, beside the guardian of the one that was killed.
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn a_mount_that_is_killed_and_started_again_at_once_serves() {
-    let place = Place::new();
-    let contents = place.file("a", 4096);
-    for _ in 0..5 {
-        let mut mount = place.mount_over(&[]);
-        assert!(mount.read("a") == contents);
-        mount.signal(Signal::KILL);
-        mount.child.wait().unwrap();
-    }
-    let mount = place.mount_over(&[]);
-    // Guardians that are late unmount nothing of another.
-    wait_for("the guardians to end", || place.journals() == 1);
-    assert!(mount.read("a") == contents);
-    mount.end(Signal::TERM);
-    place.assert_as_found();
-}
-
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn a_mount_in_use_is_unmounted_and_says_so() {
-    let place = Place::new();
-    place.file("a", 4096);
-    let mount = place.mount(&[]);
-    let open = File::open(place.path("mounted").join("a")).unwrap();
-    let (_, said) = mount.end(Signal::TERM);
-    assert!(said.contains("programs still used"), "{said}");
-    assert!(open.read_at(&mut [0; 10], 0).is_err());
-    place.assert_as_found();
-}
-
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn what_cannot_be_mounted_is_one_sentence() {
-    let place = Place::new();
-    place.file("a", 4096);
-    let (source, mounted, flash) = (
-        &*place.text("source"),
-        &*place.text("mounted"),
-        &*place.text("flash"),
-    );
-    let inside = &*format!("{source}/flash");
-    fs::create_dir(place.path("elsewhere")).unwrap();
-    let elsewhere = &*place.text("elsewhere");
-    for (options, why) in [
-        (&[source, source][..], "are the same directory"),
-        (&[source, inside], "No such file"),
-        (&[&*format!("{source}/a"), mounted], "is not a directory"),
-        (
-            &["--flash", inside, "--size", "1M", source, mounted],
-            "lies inside",
-        ),
-        (
-            &["--flash", flash, source, mounted],
-            "give the size of the flash with --size",
-        ),
-        (
-            &["--flash", flash, "--size", "4K", source, mounted],
-            "is too small",
-        ),
-        (&["--size", "1M", source, mounted], "name one"),
-        (
-            &["--endurance", "1TBW", source, mounted],
-            "name one with --flash",
-        ),
-        (
-            &["--dram", "1M", source, mounted],
-            "--dram is for --mode exact",
-        ),
-    ] {
-        let error = place.refused(options, 2);
-        assert!(error.contains(why), "{options:?}: {error}");
-    }
-    let mount = place.mount(&[]);
-    let twice = place.refused(&[source, mounted], 2);
-    assert!(twice.contains("already"), "{twice}");
-    let busy = place.refused(&["--flash", flash, source, elsewhere], 2);
-    assert!(busy.contains("in use by another mount"), "{busy}");
-    drop(mount);
-    place.assert_as_found();
-}
-
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn without_dev_fuse_the_way_out_is_named() {
-    let place = Place::new();
-    let (source, mounted) = (place.text("source"), place.text("mounted"));
-    // A /dev of its own has none.
-    let script = "mount -t tmpfs none /dev && exec \"$0\" mount \"$1\" \"$2\"";
-    let output = Command::new("unshare")
-        .args(["--mount", "sh", "-c", script])
-        .args([env!("CARGO_BIN_EXE_terrace"), &source, &mounted])
-        .env("TERRACE_STATE_DIR", place.path("state"))
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    assert!(text(&output).contains("modprobe fuse"), "{}", text(&output));
-    place.assert_as_found();
-}
-
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn a_file_system_without_room_for_the_flash_is_told_and_a_full_flash_goes_on() {
-    let place = Place::new();
-    let contents = place.file("a", 8 * MIB);
-    fs::create_dir(place.path("small")).unwrap();
-    let small = place.text("small");
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=4M", "none", &small])
-        .status();
-    assert!(mounted.unwrap().success());
-    let flash = format!("{small}/flash");
-    let (source, point) = (place.text("source"), place.text("mounted"));
-    let full = place.refused(&["--flash", &flash, "--size", "64M", &source, &point], 1);
-    assert!(full.contains("has no room for 64.0 MiB"), "{full}");
-    // Less than the file has: the oldest pages make way.
-    let mount = place.mount(&["--flash", &flash, "--size", "3M", "--admission", "all"]);
-    for _ in 0..3 {
-        assert!(mount.read("a") == contents);
-    }
-    let (figures, _) = mount.end(Signal::TERM);
-    assert!(figure(&figures, "flash_pages") <= figure(&figures, "flash_room"));
-    assert_eq!(figure(&figures, "flash/write_errors"), 0);
-    let unmounted = Command::new("umount").arg(&small).status();
-    assert!(unmounted.unwrap().success());
-}
-
-#[test]
-#[ignore = "needs /dev/fuse, root and loop devices; run by make test-root"]
-fn a_block_device_holds_the_flash_level() {
-    let place = Place::new();
-    let contents = place.file("a", 8 * MIB);
-    File::create(place.path("disk"))
-        .unwrap()
-        .set_len(32 << 20)
-        .unwrap();
-    let device = Loop::over(&place.path("disk"));
-    let options = ["--flash", &*device.0, "--admission", "all"];
-    let mount = place.mount(&options);
-    // While a segment is written, the next one may fill: pages are refused then.
-    wait_for("all pages on flash", || {
-        assert!(mount.read("a") == contents);
-        figure(&mount.figures(), "flash/admitted") == 2048
-    });
-    fs::create_dir(place.path("elsewhere")).unwrap();
-    let (source, elsewhere) = (place.text("source"), place.text("elsewhere"));
-    let busy = place.refused(&["--flash", &device.0, &source, &elsewhere], 2);
-    assert!(busy.contains(&device.0), "{busy}");
-    mount.end(Signal::TERM);
-    let mount = place.mount(&options);
-    assert!(mount.read("a") == contents);
-    let (figures, _) = mount.end(Signal::TERM);
-    assert_eq!(figure(&figures, "flash/hits"), 2048, "{figures}");
-    let file = File::options()
-        .write(true)
-        .open(place.path("disk"))
-        .unwrap();
-    file.write_all_at(b"Dear reader", 0).unwrap();
-    drop(device);
-    let other = Loop::over(&place.path("disk"));
-    let mkfs = Command::new("mkfs.ext4")
-        .args(["-q", "-F", &other.0])
-        .status();
-    assert!(mkfs.expect("this test needs mkfs.ext4").success());
-    let mounted = place.text("mounted");
-    let data = place.refused(&["--flash", &other.0, &source, &mounted], 2);
-    assert!(data.contains("holds data"), "{data}");
-}
-
-/// A megabyte a second, and one segment beyond it, which is written as a whole. A slow machine writes less.
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn an_endurance_budget_is_kept_and_a_lifetime_projected() {
-    const A_SECOND: f64 = 1e6;
-    let place = Place::new();
-    let contents = place.file("a", 32 * MIB);
-    let budget = [
-        "--admission",
-        "all",
-        "--endurance",
-        "86.4GBW",
-        "--life",
-        "1days",
-    ];
-    let mount = place.mount(&budget);
-    let segment = 4 << 20;
-    wait_for("writes, and pages that are refused", || {
-        assert!(mount.read("a") == contents);
-        let figures = mount.figures();
-        let written = figure(&figures, "flash/written_bytes");
-        let is_refused = figure(&figures, "flash/refused_budget") > 0;
-        // The file is eight segments: without a budget nearly all of it is written.
-        written > segment && is_refused || written > 6 * segment
-    });
-    let (figures, said) = mount.end(Signal::TERM);
-    assert!(figure(&figures, "flash/refused_budget") > 0, "{figures}");
-    let seconds = figures["figures"]["elapsed_s"].as_f64().unwrap();
-    let written = figure(&figures, "flash/written_bytes") as f64;
-    assert!(
-        written <= A_SECOND * seconds + segment as f64,
-        "{written} in {seconds} s"
-    );
-    let years = figures["figures"]["projected_years"].as_f64().unwrap();
-    let expected = 86.4e9 / (written / seconds * 86_400.0) / 365.25;
-    assert!((years / expected - 1.0).abs() < 0.01, "{years} {expected}");
-    assert!(said.contains("lifetime at this pace"), "{said}");
-}
-
-/// A draw from 0 to `most`, of small numbers more often.
-fn skewed(draw: &mut u64, most: u64) -> u64 {
-    *draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-    let (high, low) = (*draw >> 48, *draw >> 32 & 0xffff);
-    high * low % (most * 3) % most
-}
-
-/// One policy, two drivers: the levels of the mount, and those of a simulation of what it has recorded.
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn a_simulation_of_the_recorded_requests_counts_the_same_hits() {
-    let place = Place::new();
-    let contents = place.file("a", 4 * MIB);
-    let trace = place.text("files.parquet");
-    let exact = ["--mode", "exact", "--dram", "1M", "--record", &trace];
-    let mount = place.mount(&exact);
-    let path = place.path("mounted").join("a");
-    let file = File::options().read(true).write(true).open(&path).unwrap();
-    let mut draw = 1;
-    for at in 1..=6000 {
-        let page = skewed(&mut draw, 1024);
-        if at % 200 == 0 {
-            file.write_all_at(&contents[..5000], page % 1000 * 4096)
-                .unwrap();
-            std::thread::sleep(SETTLED);
-        }
-        file.read_exact_at(&mut [0; 4096], page * 4096).unwrap();
-    }
-    drop(file);
-    let (figures, _) = mount.end(Signal::TERM);
-    let levels = ["--dram", "1M", "--flash-size", "64M", "--admission", "all"];
-    let options = [
-        &["sim", "files", "--json=-", "--writes", "around"][..],
-        &levels,
-        &[&trace],
-    ];
-    let simulated = place.terrace(&options.concat());
-    assert!(simulated.status.success(), "{}", text(&simulated));
-    let simulated: Value = serde_json::from_slice(&simulated.stdout).unwrap();
-    let run = |name: &str| simulated["runs"][0][name].as_u64().unwrap();
-    assert_eq!((run("requests"), run("reads")), (6030, 6000));
-    assert_eq!(run("dram_hits"), figure(&figures, "dram_hits"), "DRAM");
-    assert_eq!(run("flash_hits"), figure(&figures, "flash/hits"), "flash");
-    assert_eq!(
-        run("flash_writes"),
-        figure(&figures, "flash/admitted"),
-        "to flash"
-    );
-    assert!(
-        run("dram_hits") > 500 && run("flash_hits") > 500,
-        "{simulated}"
-    );
-}
-
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn recordings_show_what_the_kernel_reads_ahead() {
-    let place = Place::new();
-    let contents = place.file("a", MIB);
-    let trace = place.path("files.parquet");
-    let mount = place.mount(&["--record", &place.text("files.parquet")]);
-    let file = File::open(place.path("mounted").join("a")).unwrap();
-    for at in 0..64 {
-        file.read_exact_at(&mut [0; 4096], at * 4096).unwrap();
-    }
-    fs::write(place.path("mounted").join("b"), &contents[..10_000]).unwrap();
-    drop(file);
-    mount.end(Signal::INT);
-    let mut source = terrace_trace::open(&trace, Columns::ALL).unwrap();
-    let mut block = terrace_trace::Block::default();
-    let (mut read, mut written, mut largest) = (0, 0, 0);
-    while source.next_block(&mut block).unwrap() {
-        for (size, write) in block.size.iter().zip(&block.write) {
-            *if *write { &mut written } else { &mut read } += size;
-            largest = largest.max(*size);
-        }
-    }
-    assert_eq!(written, 10_000);
-    assert!(read >= 64 * 4096 && largest > 4096, "{read} {largest}");
-}
-
-#[test]
-#[ignore = "needs /dev/fuse and root; run by make test-root"]
-fn a_recording_that_cannot_be_written_is_one_sentence() {
-    let place = Place::new();
-    let (source, mounted) = (place.text("source"), place.text("mounted"));
-    for (file, why) in [
-        ("trace.txt", "names no trace format"),
-        ("none/a.parquet", "there is no directory"),
-    ] {
-        let error = place.refused(&["--record", &place.text(file), &source, &mounted], 2);
-        assert!(error.contains(why), "{error}");
-    }
-    place.assert_as_found();
-}
-
-#[test]
-fn the_status_of_another_directory_is_refused() {
-    let place = Place::new();
-    let none = place.refused(&["--status", "/"], 2);
-    assert!(none.contains("has mounted nothing on"), "{none}");
 }

@@ -31,18 +31,19 @@ fn a_mount_is_told_what_to_keep_and_shows_it() {
     let place = Place::new();
     fs::create_dir_all(place.path("source/db/deep")).unwrap();
     place.file("db/a", MIB);
-    place.file("db/deep/b", 8 * MIB);
+    // More than one request warms.
+    place.file("db/deep/b", 20 * MIB);
     place.file("c.iso", MIB);
     std::os::unix::fs::symlink("db", place.path("source/link")).unwrap();
     let mount = place.mount(&["--admission", "size:most=1"]);
     let warmed = place.told(&["warm", "db"]);
     let sentence =
-        "2 files of 9.00 MiB: 2,304 of 2,304 pages are on flash, 0 of them from before.\n";
+        "2 files of 21.0 MiB: 5,376 of 5,376 pages are on flash, 0 of them from before.\n";
     assert_eq!(warmed, sentence);
     assert_eq!(place.told(&["exclude", "*.iso"]), "");
     let warmed = place.told(&["warm", "."]);
     for part in [
-        "3 files of 10.0 MiB: 2,304 of 2,560 pages are on flash, 2,304 of them from before.\n",
+        "3 files of 22.0 MiB: 5,376 of 5,632 pages are on flash, 5,376 of them from before.\n",
         "256 pages are not, because their files are excluded.\n",
         "1 links and other things that are no files were passed over.\n",
     ] {
@@ -52,9 +53,9 @@ fn a_mount_is_told_what_to_keep_and_shows_it() {
     let document = place.control_json(&["list"]);
     assert_eq!(document["schema"], "terrace.mount-control/1");
     assert_eq!(document["held"]["rules"]["pinned"][0], "db");
-    assert_eq!(document["held"]["pinned_pages"], 2304);
+    assert_eq!(document["held"]["pinned_pages"], 5376);
     let list = place.told(&["list"]);
-    for part in ["pinned", "db", "excluded", "*.iso", "2,304 of "] {
+    for part in ["pinned", "db", "excluded", "*.iso", "5,376 of "] {
         assert!(list.contains(part), "{list}");
     }
     let limit = "are pinned, and";
@@ -72,7 +73,7 @@ fn a_mount_is_told_what_to_keep_and_shows_it() {
     place.told(&["unpin", "db"]);
     place.told(&["flush"]);
     let document = place.control_json(&["warm", "db"]);
-    assert_eq!(document["done"]["warmed"]["admitted"], 2304);
+    assert_eq!(document["done"]["warmed"]["admitted"], 5376);
     mount.end(Signal::TERM);
     // Rules hold in the next mount.
     let mount = place.mount(&["--admission", "all"]);

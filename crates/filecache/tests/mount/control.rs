@@ -137,6 +137,16 @@ fn what_is_excluded_is_read_and_not_admitted() {
         (0, 0, 10)
     );
     assert_eq!(warm(&path("a.iso")).excluded, 10);
+    // A name that the mount gives or others give is the one that counts.
+    for (directory, from, to, excluded) in [
+        (place.mounted(), "a.iso", "a.bin", 0),
+        (place.source(), "a.bin", "a.iso", 10),
+    ] {
+        fs::rename(directory.join(from), directory.join(to)).unwrap();
+        wait_for(to, || path(to).exists() && !path(from).exists());
+        assert_eq!(warm(&path(to)).excluded, excluded, "{to}");
+        control::forget(&File::open(path(to)).unwrap()).unwrap();
+    }
     // Also of a file that is open already, and by its new name.
     let open = File::open(path("a.iso")).unwrap();
     control::send(&root, &Command::Include("*.iso".into())).unwrap();
@@ -214,6 +224,7 @@ fn what_is_flushed_is_read_from_the_source_again() {
     assert_eq!((warm(&path("a")).had, warm(&path("b")).had), (0, 50));
     control::send(&place.mounted(), &Command::Flush).unwrap();
     assert_eq!(mount.figures().flash_pages, 0);
+    assert!(!control::forget(&File::open(path("b")).unwrap()).unwrap());
     assert_eq!((warm(&path("a")).had, warm(&path("b")).had), (0, 0));
 }
 

@@ -28,6 +28,8 @@ struct Shared {
     durable: (usize, Vec<u8>),
     now: Vec<u8>,
     acts: Vec<Act>,
+    /// What lies in its file from the start on, also behind its end.
+    file: Vec<u8>,
     /// Whether writes fail.
     fails: bool,
 }
@@ -39,6 +41,7 @@ impl Recorded {
                 durable: (0, contents.clone()),
                 now: contents,
                 acts: Vec::new(),
+                file: Vec::new(),
                 fails: false,
             })),
         }
@@ -52,6 +55,11 @@ impl Recorded {
     /// Changes a bit behind the store's back.
     pub fn damage(&self, offset: usize) {
         lock(&self.shared).now[offset] ^= 4;
+    }
+
+    /// Has it be the first part of a file, which is found when it grows.
+    pub fn set_file(&self, file: Vec<u8>) {
+        lock(&self.shared).file = file;
     }
 
     pub fn set_failing(&self, fails: bool) {
@@ -111,6 +119,9 @@ impl Medium for Recorded {
         if shared.fails {
             return Err(io::ErrorKind::StorageFull.into());
         }
+        let (end, shared) = (shared.now.len(), &mut *shared);
+        let found = shared.file.iter().take(bytes as usize).skip(end);
+        shared.now.extend(found);
         shared.now.resize(bytes as usize, 0);
         shared.acts.push(Act::Resize(bytes));
         Ok(())

@@ -101,6 +101,32 @@ fn what_lay_beyond_a_smaller_size_never_comes_back() {
     }
 }
 
+/// A store of a part of a file grows over what a larger one has left behind it.
+#[test]
+fn what_lay_beyond_is_wiped_when_a_store_grows_over_it() {
+    for seed in 0..50 {
+        let mut run = Run::new(seed, 7);
+        for _ in 0..60 {
+            run.step();
+        }
+        run.store.flush();
+        let whole = run.medium.after(run.medium.acts(), || true);
+        let cut = bytes(4).0 as usize;
+        run.medium = Recorded::new(whole[..cut.min(whole.len())].to_vec());
+        run.store = open(&run.medium);
+        for inode in 0..FILES {
+            run.write(inode, 0, 3);
+        }
+        run.medium.set_file(whole);
+        run.store.resize(bytes(7)).unwrap();
+        run.store.flush();
+        run.store = open(&run.medium);
+        for inode in 0..FILES {
+            read(&run.store, &run.source, inode, 0, PAGES);
+        }
+    }
+}
+
 #[test]
 fn a_store_that_is_emptied_stays_empty() {
     let (mut run, _) = filled();
