@@ -14,12 +14,12 @@ use fuser::{
     ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
     ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, XattrFlags};
 use rustix::process::geteuid;
 use terrace_base::lock;
 
 use super::Beside;
-use super::attributes::{attributes, kind, nothing, stat, timespec, version};
+use super::attributes::{attributes, kind, nothing, stat, version};
 use super::caller::{Caller, KillsIdBits};
 use super::handles::{Handle, Handles};
 use super::nodes::{Node, Nodes};
@@ -30,11 +30,14 @@ use crate::file::Version;
 /// How long the kernel takes names and attributes for right where nothing else is said.
 const FRESH: Duration = Duration::from_secs(1);
 
+/// Bytes of the largest file that the kernel reads as a whole, by the default of its readahead.
+const SMALL: u64 = 128 << 10;
+
 /// A directory, passed through, with the reads of its files cached.
 pub(super) struct PassThrough {
     pub(super) nodes: Nodes,
     handles: Handles,
-    cache: Option<Arc<Cache>>,
+    pub(super) cache: Option<Arc<Cache>>,
     pub(super) beside: Beside,
     /// Whether the kernel's page cache is left out (exact mode).
     direct: bool,
@@ -79,69 +82,6 @@ impl PassThrough {
         }
     }
 
-    /// Changes bytes of a file, of which the cache is told.
-    fn change<T>(
-        &self,
-        node: &Node,
-        bytes: std::ops::Range<u64>,
-        source: &dyn Source,
-        act: impl FnOnce() -> T,
-    ) -> T {
-        match &self.cache {
-            Some(cache) => cache.change(node.identity, bytes, source, act),
-            None => act(),
-        }
-    }
-
-    /// Changes a file by what may take long, for which others are not kept waiting: all of its pages are dropped.
-    fn change_long<T>(&self, node: &Node, act: impl FnOnce() -> T) -> T {
-        self.forget_file(node);
-        let done = act();
-        self.forget_file(node);
-        done
-    }
-
-    /// Changes attributes of a file alone.
-    fn change_attributes<T>(&self, node: &Node, act: impl FnOnce() -> T) -> T {
-        self.change(node, 0..0, node, act)
-    }
-
-    /// Returns what a name stands for, if the kernel has looked it up, and its attributes.
-    fn named(&self, parent: &OwnedFd, name: &OsStr) -> Option<(Arc<Node>, Stat)> {
-        let about = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some((self.nodes.known(&about)?, about))
-    }
-
-    /// Takes a name of a file away by `act`. What has no other name stays open, because nothing finds it again.
-    fn take_name<T>(
-        &self,
-        named: Option<(Arc<Node>, Stat)>,
-        act: impl FnOnce() -> rustix::io::Result<T>,
-    ) -> rustix::io::Result<T> {
-        let Some((node, about)) = named else {
-            return act();
-        };
-        let is_file = kind(about.st_mode) == FileType::RegularFile;
-        if is_file && about.st_nlink > 1 {
-            return self.change_attributes(&node, act);
-        }
-        node.place.stay();
-        let done = act();
-        match done.is_ok() {
-            // Another file may get its inode.
-            true if is_file => self.forget_file(&node),
-            true => {}
-            false => node.place.need_not_stay(),
-        }
-        done
-    }
-
-    fn forget_file(&self, node: &Node) {
-        if let Some(cache) = &self.cache {
-            cache.forget(node.identity);
-        }
-    }
-
     pub(super) fn forget_node(&self, number: INodeNo, times: u64) {
         let node = self.nodes.forget(number, times);
         if let (Some(node), Some(cache)) = (node, &self.cache)
@@ -172,6 +112,12 @@ impl PassThrough {
         }
     }
 
+    /// Whether the kernel's pages of a file serve better than the file below them, which has the kernel ask for its attributes
+    /// after each read: it keeps these, and gets all pages at once.
+    fn keeps_contents(&self, handle: &Handle, now: Option<Version>) -> bool {
+        self.keeps_names && !handle.writes() && now.is_some_and(|now| now.size <= SMALL)
+    }
+
     fn about(&self, node: &Node, handle: Option<FileHandle>) -> io::Result<Stat> {
         match handle.and_then(|handle| self.handles.get(handle).ok()) {
             Some(handle) => handle.with(|file| stat(file)),
@@ -179,95 +125,11 @@ impl PassThrough {
         }
     }
 
-    /// Makes a file as long as is said, which the cache is told of.
-    fn set_size(&self, node: &Arc<Node>, size: u64, handle: Option<Arc<Handle>>) -> io::Result<()> {
-        let handle = match handle.filter(|handle| handle.writes()) {
-            Some(handle) => handle,
-            // Before the file is held against others, among whom opening it would count.
-            None => Arc::new(Handle::open(Arc::clone(node), OFlags::WRONLY)?),
-        };
-        let now = handle.version()?;
-        let changed = size.min(now.size)..size.max(now.size);
-        self.change(node, changed, &*handle, || {
-            handle.with(|file| Ok(rustix::fs::ftruncate(file, size)?))
-        })
-    }
-
-    fn set(
-        &self,
-        node: &Arc<Node>,
-        mode: Option<u32>,
-        owner: (Option<u32>, Option<u32>),
-        times: (Option<TimeOrNow>, Option<TimeOrNow>),
-    ) -> io::Result<()> {
-        if let Some(mode) = mode {
-            rustix::fs::chmod(&*node.magic()?, Mode::from_raw_mode(mode & 0o7777))?;
-        }
-        if owner != (None, None) {
-            let (user, group) = (owner.0.map(Uid::from_raw), owner.1.map(Gid::from_raw));
-            rustix::fs::chownat(node.path()?, c"", user, group, AtFlags::EMPTY_PATH)?;
-        }
-        if times.0.is_some() || times.1.is_some() {
-            let times = Timestamps {
-                last_access: timespec(times.0),
-                last_modification: timespec(times.1),
-            };
-            rustix::fs::utimensat(node.path()?, c"", &times, AtFlags::EMPTY_PATH)?;
-        }
-        Ok(())
-    }
-
     fn log_read(&self, handle: &Handle, offset: u64, bytes: usize) {
         let identity = handle.node.identity;
         self.beside
             .log
             .note(identity, offset..offset + bytes as u64, false);
-    }
-
-    /// Writes, and drops the pages that this changes.
-    fn write_at(&self, handle: &Handle, offset: u64, data: &[u8]) -> io::Result<usize> {
-        let length = data.len() as u64;
-        // The kernel knows the end as it was.
-        let at = match handle.appends() {
-            true => handle.version().map_or(offset, |now| now.size),
-            false => offset,
-        };
-        let changed = offset.min(at)..offset.max(at) + length;
-        self.change(&handle.node, changed, handle, || {
-            handle.write(data, offset)?;
-            self.beside
-                .log
-                .note(handle.node.identity, at..at + length, true);
-            Ok(data.len())
-        })
-    }
-
-    fn data_copied(
-        &self,
-        from: (&Handle, u64),
-        to: (&Handle, u64),
-        bytes: u64,
-        flags: u64,
-    ) -> io::Result<usize> {
-        let (mut read, mut written) = (from.1 as i64, to.1 as i64);
-        self.change_long(&to.0.node, || {
-            from.0.with(|source| {
-                to.0.with(|target| {
-                    // SAFETY: the files are open, and the kernel changes the two offsets alone.
-                    let copied = unsafe {
-                        libc::copy_file_range(
-                            source.as_raw_fd(),
-                            &raw mut read,
-                            target.as_raw_fd(),
-                            &raw mut written,
-                            bytes.min(1 << 30) as usize,
-                            flags as u32,
-                        )
-                    };
-                    usize::try_from(copied).map_err(|_| io::Error::last_os_error())
-                })
-            })
-        })
     }
 }
 
@@ -511,11 +373,13 @@ impl Filesystem for PassThrough {
         let left_out = OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL;
         self.beside.ruled.forget_judgement(&node);
         let handle = or_reply!(Handle::open(node, flags - left_out), reply);
-        if let Some(backing) = handle.pass(self.passes, |file| reply.open_backing(file)) {
+        let now = handle.version().ok();
+        let may = self.passes && !self.keeps_contents(&handle, now);
+        if let Some(backing) = handle.pass(may, |file| reply.open_backing(file)) {
             let number = self.handles.insert(handle);
             return reply.opened_passthrough(number, closing(flags), &backing);
         }
-        let flags = self.flags_of(&handle, handle.version().ok(), flags);
+        let flags = self.flags_of(&handle, now, flags);
         reply.opened(self.handles.insert(handle), flags);
     }
 

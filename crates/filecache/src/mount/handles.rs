@@ -63,17 +63,14 @@ impl Handle {
         }
     }
 
-    /// Returns what the kernel reads and writes by itself, if it may, and all handles of the file agree. `register` tells it of
-    /// the file.
+    /// Returns what the kernel reads and writes by itself, if it `may`, or does so for other handles of the file already.
+    /// `register` tells it of the file.
     pub fn pass(
         &self,
         may: bool,
         register: impl FnOnce(&File) -> io::Result<BackingId>,
     ) -> Option<Arc<BackingId>> {
-        if !may {
-            return None;
-        }
-        let (way, backing) = lock(&self.node.passing).begin(|| self.with(register));
+        let (way, backing) = lock(&self.node.passing).begin(may, || self.with(register));
         let _ = self.way.set(way);
         backing
     }

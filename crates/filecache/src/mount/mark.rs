@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
 
 use crate::file::{self, TICK};
 
@@ -47,16 +47,16 @@ impl Mark {
         })
     }
 
-    /// Opens its file as a mere path, by its handle. `root` is open, and of the same mount.
+    /// Opens its file by its handle. `root` is open, and of the same mount.
     ///
     /// # Errors
     /// Returns the error of the system; it needs the right to pass over permissions (`CAP_DAC_READ_SEARCH`).
-    pub fn open(&self, root: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    pub fn open(&self, root: BorrowedFd<'_>, flags: OFlags) -> io::Result<OwnedFd> {
         let Kind::Handle { kind, bytes, .. } = &self.kind else {
             return Err(io::ErrorKind::Unsupported.into());
         };
         let mut handle = Handle::of(*kind, bytes);
-        let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let flags = flags.bits() as libc::c_int;
         // SAFETY: the handle has as many bytes as it says, and the kernel changes nothing.
         let opened =
             unsafe { libc::open_by_handle_at(root.as_raw_fd(), (&raw mut handle).cast(), flags) };

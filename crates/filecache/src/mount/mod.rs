@@ -7,6 +7,7 @@
 mod asked;
 mod attributes;
 mod caller;
+mod changes;
 pub mod control;
 mod file_system;
 mod handles;

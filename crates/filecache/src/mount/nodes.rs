@@ -81,8 +81,11 @@ impl Node {
     /// # Errors
     /// Returns those of [`Node::path`], and the error of the system.
     pub fn open(&self, flags: OFlags) -> io::Result<File> {
-        let opened = rustix::fs::open(&*self.magic()?, flags | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(File::from(opened))
+        let flags = flags | OFlags::CLOEXEC;
+        if let Some(open) = self.place.open(flags) {
+            return Ok(open);
+        }
+        Ok(rustix::fs::open(&*self.magic()?, flags, Mode::empty())?.into())
     }
 
     /// Whether the file is of this version, which `now` tells, with nothing being changed, and every change from now on makes

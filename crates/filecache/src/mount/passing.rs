@@ -21,12 +21,14 @@ pub(super) enum Way {
 }
 
 impl Passing {
-    /// Begins a handle. `register` tells the kernel of the file; one of which it has refused that is served by us.
+    /// Begins a handle, which the kernel `may` serve. `register` tells it of the file; one of which it has refused that is
+    /// served by us.
     pub fn begin(
         &mut self,
+        may: bool,
         register: impl FnOnce() -> io::Result<BackingId>,
     ) -> (Way, Option<Arc<BackingId>>) {
-        if self.by_us == 0 && self.backing.is_none() {
+        if may && self.by_us == 0 && self.backing.is_none() {
             self.backing = register().ok().map(Arc::new);
         }
         match &self.backing {

@@ -40,7 +40,7 @@ struct State {
     /// Whether the descriptor stays open: nothing finds the file again.
     stays: bool,
     /// Taken when the descriptor is closed first.
-    mark: Option<Mark>,
+    mark: Option<Arc<Mark>>,
     named: Option<Named>,
 }
 
@@ -163,13 +163,7 @@ impl Place {
     /// Finds it again by its handle, or by its name. No lock is held meanwhile, so that names may go round.
     fn find(&self, depth: usize) -> io::Result<OwnedFd> {
         let stale = || io::Error::from_raw_os_error(libc::ESTALE);
-        let by_handle = |mark: &Mark| {
-            let (root, of_root) = self.descriptors.root.as_ref()?;
-            let is_same = mark.is_of_mount_of(of_root);
-            is_same.then(|| mark.open(root.as_fd()).ok()).flatten()
-        };
-        let found = self.read().mark.as_ref().and_then(by_handle);
-        if let Some(found) = found {
+        if let Some(found) = self.by_handle(PATH) {
             return Ok(found);
         }
         let named = self.read().named.clone().ok_or_else(stale)?;
@@ -186,11 +180,30 @@ impl Place {
         }
     }
 
+    /// Opens it by its handle, if it has no descriptor and the system lets us: then none is taken for it, which another
+    /// would have to be closed for.
+    pub fn open(&self, flags: OFlags) -> Option<File> {
+        let is_closed = self.read().file.is_none();
+        is_closed
+            .then(|| self.by_handle(flags))
+            .flatten()
+            .map(File::from)
+    }
+
+    fn by_handle(&self, flags: OFlags) -> Option<OwnedFd> {
+        let (root, of_root) = self.descriptors.root.as_ref()?;
+        let mark = self.read().mark.clone()?;
+        // No lock is held meanwhile: whoever opens a file may have to wait for others.
+        let is_same = mark.is_of_mount_of(of_root);
+        is_same.then(|| mark.open(root.as_fd(), flags).ok())?
+    }
+
     /// Whether a file with the same inode is this one.
     pub fn is(&self, file: &OwnedFd) -> bool {
         let state = self.read();
         // One that is open keeps its inode.
-        state.file.is_some() || state.mark.is_some() && state.mark == Mark::of(file)
+        let is_marked = |mark: &Arc<Mark>| Mark::of(file).is_some_and(|of| of == **mark);
+        state.file.is_some() || state.mark.as_ref().is_some_and(is_marked)
     }
 
     /// Returns the path from the root by which it was looked up, without a slash at the start; bytes that are no text are
@@ -241,7 +254,7 @@ impl Place {
             return true;
         }
         if state.mark.is_none() {
-            state.mark = Mark::of(&**file);
+            state.mark = Mark::of(&**file).map(Arc::new);
         }
         if state.mark.is_some() {
             state.file = None;
