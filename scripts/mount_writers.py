@@ -30,6 +30,14 @@ def checked(result):
     return result
 
 
+def read(fd, size):
+    """Reads a file from its start on. A mount that is killed leaves a read short, and has the next one fail."""
+    found = b""
+    while part := os.pread(fd, size - len(found), len(found)):
+        found += part
+    return found
+
+
 class File:
     """A file that one writer changes, and the mount reads."""
 
@@ -415,7 +423,7 @@ class Writer:
             try:
                 above, below = os.fstat(fd), os.stat(self.below)
                 if (above.st_ino, above.st_size) == (below.st_ino, below.st_size):
-                    found, wanted = os.pread(fd, below.st_size, 0), self.below.read_bytes()
+                    found, wanted = read(fd, below.st_size), self.below.read_bytes()
                     self.compare("a file that is opened at once", found[:end], wanted[:end])
             finally:
                 os.close(fd)
