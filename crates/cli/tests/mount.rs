@@ -411,10 +411,14 @@ fn a_small_file_of_a_mount_without_levels_is_kept_and_written_by_whoever_has_it_
     let place = Place::new();
     place.file("a", 10_000);
     let (source, mounted) = (place.text("source"), place.text("mounted"));
-    let mut child = place
+    let child = place
         .command(&["mount", "-q", "--attributes", "1h", &source, &mounted])
         .spawn()
         .unwrap();
+    let mut mount = Mounted {
+        place: &place,
+        child,
+    };
     wait_for("the mount", || place.is_mounted());
     let path = place.path("mounted").join("a");
     let writer = || File::options().read(true).write(true).open(&path).unwrap();
@@ -424,12 +428,12 @@ fn a_small_file_of_a_mount_without_levels_is_kept_and_written_by_whoever_has_it_
         file.read_exact_at(&mut found, 5000).unwrap();
         assert_eq!(&found, text);
     };
-    let before = read_by(child.id());
+    let before = read_by(mount.child.id());
     let contents = fs::read(&path).unwrap();
-    let once = read_by(child.id()) - before;
+    let once = read_by(mount.child.id()) - before;
     assert!(once >= 10_000, "the kernel has read it itself");
     assert!(fs::read(&path).unwrap() == contents);
-    let twice = read_by(child.id()) - before;
+    let twice = read_by(mount.child.id()) - before;
     assert!(twice < 15_000, "it was not kept: {twice}");
     // A reader first, whose pages the kernel has, and a writer first, which it serves itself.
     let reader = File::open(&path).unwrap();
@@ -452,8 +456,8 @@ fn a_small_file_of_a_mount_without_levels_is_kept_and_written_by_whoever_has_it_
         .open(place.path("source").join("a"));
     write(&below.unwrap(), b"behind 1");
     reads(&File::open(&path).unwrap(), b"behind 1");
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert!(child.wait().unwrap().success());
+    mount.signal(Signal::TERM);
+    assert!(mount.child.wait().unwrap().success());
     place.assert_as_found();
 }
 
