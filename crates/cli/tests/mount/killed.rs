@@ -4,6 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
+/// Whether all threads of a process have stopped.
+fn are_stopped(process: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    tasks.flatten().all(|task| {
+        let status = fs::read_to_string(task.path().join("status"));
+        status.is_ok_and(|status| status.contains("State:\tT"))
+    })
+}
+
 /// The process has the kernel forget pages, and the kernel waits for one that another thread would bring, which is killed: the
 /// thread that waits cannot be, and the mount would hang for ever.
 #[test]
@@ -36,6 +45,8 @@ fn a_mount_that_is_killed_while_it_waits_for_itself_ends() {
         has_read.store(true, Ordering::Relaxed);
         let stopped = Pid::from_child(&below.child);
         kill_process(stopped, Signal::STOP).unwrap();
+        // A thread that the signal has not reached yet would serve the reader.
+        wait_for("all threads to stop", || are_stopped(below.child.id()));
         let reader = scope.spawn(|| page(100));
         std::thread::sleep(Duration::from_millis(1500));
         above.kill().unwrap();
