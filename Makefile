@@ -66,7 +66,7 @@ help:
 	@echo 'make bench-writes'
 	@echo '                 compare what is said to be written with what is written, as root (ten minutes)'
 	@echo 'make bench-sched what longer turns gain and cost, as root (15 minutes)'
-	@echo 'make bench-mount what a flash level gains, as root, with FLASH a directory of the flash (3 minutes)'
+	@echo 'make bench-mount what a flash level gains, as root, with FLASH a directory of the flash (some minutes)'
 	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch3,'
 	@echo 'make paper-fedorov-2016-ch5'
@@ -285,6 +285,7 @@ bench-mount:
 	@$(MAKE) --no-print-directory build
 	benches/mount/measure.py $(or $(FLASH),$(error FLASH names a directory of the flash))
 	benches/mount/postmark.py $(FLASH)
+	benches/mount/tree.py $(FLASH)
 
 # As root, on an idle machine.
 bench-sched:
