@@ -39,8 +39,11 @@ SETTLED = 0.025
 # Longer than the mount may take to see a change of others.
 SEEN = 1.5
 
-# What each mode is mounted with; one without a flash level has the kernel read and write by itself, where it can.
-MODES = {"victim": ["--admission", "all"], "exact": ["--mode", "exact", "--dram", "256K"], "bare": []}
+# What each mode is mounted with; one without a flash level has the kernel read and write by itself, where it can, but
+# for small files where names are kept.
+MODES = {"victim": ["--admission", "all"], "exact": ["--mode", "exact", "--dram", "256K"], "bare": [],
+         "kept": ["--attributes", "1s"]}
+WITH_FLASH = "victim", "exact"
 
 # Files beside those of writers, more than a mount may have descriptors for in exact mode: it closes those of writers'
 # files, and has to find the files again.
@@ -75,7 +78,7 @@ class Mount:
 
     def __init__(self, place, mode, mebibytes):
         self.place, self.point, self.json = place, place / "mounted", place / "mount.json"
-        flash = ["--flash", place / "flash", "--size", f"{mebibytes}M"] if mode != "bare" else []
+        flash = ["--flash", place / "flash", "--size", f"{mebibytes}M"] if mode in WITH_FLASH else []
         few = FEW if mode == "exact" else []
         self.words = [*few, TERRACE, "mount", "-q", *flash, *MODES[mode], "--json", self.json, place / "source", self.point]
         self.start()
@@ -310,7 +313,7 @@ def writers(place, file_system, mode, seconds, seed, kinds):
         done = {"rounds": 0, "kills": 0, "ends": 0}
         total, until = {}, time.monotonic() + seconds
         while time.monotonic() < until or done["rounds"] == 0:
-            if below.rest and mode != "bare":
+            if below.rest and mode in WITH_FLASH:
                 time.sleep(below.rest)
                 for writer in running:
                     writer.look()
