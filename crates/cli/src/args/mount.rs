@@ -101,8 +101,8 @@ pub struct Mount {
 
     /// What it sustains: 600TBW, or 0.5DWPD
     ///
-    /// DWPD are drive writes a day, of a flash of --size. Pages are refused where it would not last for its --life, those of
-    /// pinned and warmed files as well.
+    /// DWPD are drive writes a day, of a flash of --size. Pages are refused where it would not
+    /// last for its --life, those of pinned and warmed files as well.
     #[arg(long, value_name = "WRITES")]
     endurance: Option<String>,
 

@@ -50,7 +50,8 @@ fn a_mount_that_is_killed_while_it_waits_for_itself_ends() {
         let reader = scope.spawn(|| page(100));
         std::thread::sleep(Duration::from_millis(1500));
         above.kill().unwrap();
-        // A request that the stopped one had taken is waited for by the kernel, whatever becomes of the process.
+        // The kernel waits for a request that the stopped one had taken, whatever becomes of the
+        // process.
         let is_ended = (0..100).any(|_| {
             std::thread::sleep(Duration::from_millis(100));
             above.try_wait().unwrap().is_some()

@@ -112,8 +112,8 @@ impl PassThrough {
         }
     }
 
-    /// Whether the kernel's pages of a file serve better than the file below them, which has the kernel ask for its attributes
-    /// after each read: it keeps these, and gets all pages at once.
+    /// Whether the kernel's pages of a file serve better than the file below them: after a read of
+    /// that file itself the kernel asks for attributes again. It gets all pages at once.
     fn keeps_contents(&self, handle: &Handle, now: Option<Version>) -> bool {
         self.keeps_names && !handle.writes() && now.is_some_and(|now| now.size <= SMALL)
     }

@@ -63,8 +63,8 @@ impl Handle {
         }
     }
 
-    /// Returns what the kernel reads and writes by itself, if it `may`, or does so for other handles of the file already.
-    /// `register` tells it of the file.
+    /// Returns what the kernel reads and writes by itself, if it `may`, or does so for other handles
+    /// of the file already. `register` tells it of the file.
     pub fn pass(
         &self,
         may: bool,

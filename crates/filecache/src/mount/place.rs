@@ -180,8 +180,8 @@ impl Place {
         }
     }
 
-    /// Opens it by its handle, if it has no descriptor and the system lets us: then none is taken for it, which another
-    /// would have to be closed for.
+    /// Opens it by its handle, if it has no descriptor and the system lets us: then none is taken
+    /// for it, for which another would have to be closed.
     pub fn open(&self, flags: OFlags) -> Option<File> {
         let is_closed = self.read().file.is_none();
         is_closed
