@@ -45,6 +45,10 @@ enum Identity {
 /// Returns the identity of a file; `None` for character devices such as `/dev/null`, which can be
 /// written any number of times.
 fn identity(path: &Path) -> Option<Identity> {
+    // Standard input, or standard output: the caller knows which.
+    if path.as_os_str() == "-" {
+        return None;
+    }
     match fs::metadata(path) {
         Ok(found) if found.file_type().is_char_device() => None,
         // Two names of one block device are two inodes.

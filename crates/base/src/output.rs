@@ -266,7 +266,7 @@ fn inherit(file: &File, found: &fs::Metadata) {
 }
 
 /// Returns the descriptor of this process that `path` names, if it names one. A file that the shell opened
-/// is written from its current position, as by any program.
+/// is written from its current position, as by any program. `-` is standard output.
 fn descriptor(path: &Path) -> Option<io::Result<File>> {
     let number = ["/dev/fd", "/proc/self/fd"]
         .iter()
@@ -274,7 +274,9 @@ fn descriptor(path: &Path) -> Option<io::Result<File>> {
     let number = number.and_then(|number| number.to_str());
     let of = |fd: io::Result<std::os::fd::OwnedFd>| Some(fd.map(File::from));
     match (path.to_str(), number) {
-        (Some("/dev/stdout"), _) | (_, Some("1")) => of(io::stdout().as_fd().try_clone_to_owned()),
+        (Some("-" | "/dev/stdout"), _) | (_, Some("1")) => {
+            of(io::stdout().as_fd().try_clone_to_owned())
+        }
         (Some("/dev/stderr"), _) | (_, Some("2")) => of(io::stderr().as_fd().try_clone_to_owned()),
         (_, Some(_)) => Some(OpenOptions::new().append(true).open(path)),
         _ => None,

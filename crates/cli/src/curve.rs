@@ -24,12 +24,12 @@ pub fn curve(arguments: &Curve) -> Result<ExitCode> {
     let inputs = arguments.traces.iter().map(|path| ("TRACE", &**path));
     let inputs: Vec<(&str, &Path)> = inputs.collect();
     let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
-    let traces = Traces {
-        paths: &arguments.traces,
-        format: arguments.format,
-        limit: arguments.limit,
-        quiet: arguments.quiet,
-    };
+    let traces = Traces::new(
+        &arguments.traces,
+        arguments.reading.units(),
+        arguments.limit,
+        arguments.quiet,
+    );
     let (workload, progress) = traces.open("reading", COLUMNS)?;
     let gathered = Gathered::read(workload, settings, |accesses| progress.at(accesses))?;
     drop(progress);

@@ -11,6 +11,7 @@ use crate::args::files::Files;
 use crate::args::machines::catalogue;
 use crate::progress::Progress;
 use crate::results::Outputs;
+use crate::traces::{Places, names};
 
 pub fn files(arguments: &Files) -> Result<ExitCode> {
     let grid = arguments.grid();
@@ -21,7 +22,8 @@ pub fn files(arguments: &Files) -> Result<ExitCode> {
         .collect();
     let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
     let catalogue = catalogue(arguments.memories.as_deref())?;
-    let traces = mix::files(&arguments.traces, arguments.format)?;
+    let places = Places::kept(&arguments.traces, arguments.quiet)?;
+    let traces = mix::files(places.paths(), &arguments.reading.objects())?;
     let machines = grid.machines(&catalogue)?;
     let accesses = files::accesses(&traces, arguments.limit)?;
     let total = accesses.map(|accesses| accesses.saturating_mul(machines.len() as u64));
@@ -30,7 +32,7 @@ pub fn files(arguments: &Files) -> Result<ExitCode> {
         progress.at(served);
     })?;
     drop(progress);
-    let names = traces.into_iter().map(|trace| trace.name).collect();
+    let names = names(&arguments.traces);
     let text = text(&simulated);
     outputs.show(&FilesDocument::new(names, simulated), &text)
 }

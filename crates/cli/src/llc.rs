@@ -11,6 +11,7 @@ use crate::args::llc::Llc;
 use crate::progress::Progress;
 use crate::record::say_remarks;
 use crate::results::{self, People};
+use crate::traces::Places;
 
 pub fn llc(arguments: &Llc) -> Result<ExitCode> {
     let (grid, catalogue) = (arguments.grid()?, arguments.catalogue()?);
@@ -27,7 +28,13 @@ pub fn llc(arguments: &Llc) -> Result<ExitCode> {
         let limit = arguments.limit;
         let columns = grid.columns(arguments.requests.is_some() || arguments.traffic.is_some());
         let (traces, format) = (&arguments.traces, arguments.format);
-        let mix = Mix::open(traces, format, columns, grid.cores(), limit)?;
+        // Of several traces, those that end first begin again.
+        let places = match traces.len() {
+            0..=1 => None,
+            _ => Some(Places::kept(traces, arguments.quiet)?),
+        };
+        let paths = places.as_ref().map_or(&traces[..], Places::paths);
+        let mix = Mix::open(paths, format, columns, grid.cores(), limit)?;
         let machine = grid.settings(&catalogue, mix.extent())?;
         say(simulate(arguments, machine, mix)?, People::Standard)?;
         return Ok(ExitCode::SUCCESS);

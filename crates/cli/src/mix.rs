@@ -11,6 +11,7 @@ use crate::args::machines::catalogue;
 use crate::args::mix::Mix;
 use crate::progress::Progress;
 use crate::results::Outputs;
+use crate::traces::{Places, names};
 
 pub fn mix(arguments: &Mix) -> Result<ExitCode> {
     let grid = arguments.grid()?;
@@ -21,7 +22,8 @@ pub fn mix(arguments: &Mix) -> Result<ExitCode> {
         .collect();
     let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
     let catalogue = catalogue(arguments.memories.as_deref())?;
-    let traces = mix::files(&arguments.traces, arguments.format)?;
+    let places = Places::kept(&arguments.traces, arguments.quiet)?;
+    let traces = mix::files(places.paths(), &arguments.format.into())?;
     let tasks = grid.tasks(traces.len())?;
     let machines = grid.machines(&catalogue, tasks)?;
     let time = machines
@@ -32,7 +34,7 @@ pub fn mix(arguments: &Mix) -> Result<ExitCode> {
         progress.at(time);
     })?;
     drop(progress);
-    let names = traces.into_iter().map(|trace| trace.name).collect();
+    let names = names(&arguments.traces);
     let text = text(&simulated);
     outputs.show(&MixDocument::new(names, simulated), &text)
 }

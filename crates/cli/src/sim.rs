@@ -36,13 +36,13 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
     // Opened first: a long simulation shall not end in a path that cannot be written.
     let timeline = timeline.map(Output::create).transpose()?;
-    let traces = Traces {
-        paths: &arguments.traces,
-        format: arguments.format,
-        limit: arguments.limit,
-        quiet: arguments.quiet,
-    };
-    let survey = survey(&traces, &choices)?;
+    let mut traces = Traces::new(
+        &arguments.traces,
+        arguments.reading.units(),
+        arguments.limit,
+        arguments.quiet,
+    );
+    let survey = survey(&mut traces, &choices)?;
     require_memory(choices.len(), survey.footprint_pages)?;
     let settings = choices
         .iter()
@@ -81,12 +81,13 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
 }
 
 /// A first pass over the traces, if some machine needs what it finds.
-fn survey(traces: &Traces, choices: &[Choice]) -> Result<Survey> {
+fn survey(traces: &mut Traces, choices: &[Choice]) -> Result<Survey> {
     let foresight = choices.iter().map(Choice::foresight);
     let foresight = foresight.max().unwrap_or_default();
     if foresight == Foresight::Nothing && !choices.iter().any(Choice::needs_footprint) {
         return Ok(Survey::default());
     }
+    traces.keep()?;
     let (workload, progress) = traces.open("looking", Columns::PAGES)?;
     let survey = Survey::of(workload, foresight, |accesses| progress.at(accesses))?;
     if survey.footprint_pages == 0 {

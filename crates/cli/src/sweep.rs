@@ -23,7 +23,7 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
     let traces = arguments.traces.iter().map(|path| Trace {
         path: path.clone(),
-        format: arguments.format,
+        reading: arguments.reading.units(),
         limit: arguments.limit,
     });
     let traces: Vec<_> = traces.collect();

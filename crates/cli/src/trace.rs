@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use terrace_base::{Error, Result, keep_apart};
 use terrace_report::trace::TraceDocument;
-use terrace_trace::{Columns, Format, Info, Sink, Source, open_in};
+use terrace_trace::lost::Loss;
+use terrace_trace::tally::Tally;
+use terrace_trace::{Columns, Format, Info, Meta, Sink, Source};
 
 use crate::args::trace::{self as args, Command, Kernel};
 use crate::progress::Progress;
@@ -22,7 +24,10 @@ pub fn trace(arguments: &args::Trace) -> Result<ExitCode> {
 
 fn info(arguments: &args::Info) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &[("FILE", &arguments.file)], &[])?;
-    let mut source = open_in(&arguments.file, arguments.format, Columns::ALL)?;
+    let mut source = arguments
+        .reading
+        .units()
+        .open(&arguments.file, Columns::ALL)?;
     let progress = Progress::new(source.meta().accesses, arguments.quiet);
     let info = Info::of(&mut *source, |accesses| progress.at(accesses));
     drop(progress);
@@ -36,9 +41,10 @@ fn convert(arguments: &args::Convert) -> Result<ExitCode> {
         &[("INPUT", &arguments.input)],
         &[("OUTPUT", &arguments.output)],
     )?;
-    let source = open_in(&arguments.input, arguments.from, Columns::ALL)?;
-    let has_contents = source.meta().has_contents;
+    let source = arguments.reading().open(&arguments.input, Columns::ALL)?;
+    let whole = source.meta().clone();
     let source = arguments.selection().of(source);
+    let part = source.meta().clone();
     let sink = create(&arguments.output, arguments.to, &*source)?;
     let progress = Progress::new(source.meta().accesses, arguments.quiet);
     let nothing = || {
@@ -51,24 +57,54 @@ fn convert(arguments: &args::Convert) -> Result<ExitCode> {
             arguments.input.display()
         ))
     };
-    let selected = source.meta().has_contents;
-    let unkept = selected && !sink.keeps_contents();
-    let mut lost = copy(source, sink, progress)?.ok_or_else(nothing)?;
-    lost.extend(unkept.then(|| "what pages hold".to_owned()));
-    if has_contents && !selected && !arguments.quiet {
-        say(&format!(
-            "terrace: `{}` does not say what pages hold: that is known of all first rows of a trace alone\n",
-            arguments.output.display()
-        ));
-    }
-    if !lost.is_empty() && !arguments.quiet {
-        say(&format!(
-            "terrace: `{}` does not say {}: its format has no room for that\n",
-            arguments.output.display(),
-            lost.join(", ")
-        ));
+    let lost = copy(source, sink, progress)?.ok_or_else(nothing)?;
+    if !arguments.quiet {
+        say_counts(&arguments.input, &whole.tally);
+        say_left_out(&arguments.output, &whole, &part);
+        say_lost(&arguments.output, &lost);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what was read otherwise than it stands in the file.
+fn say_counts(path: &Path, tally: &Tally) {
+    for (what, count) in tally.counts() {
+        say(&format!(
+            "terrace: in `{}` {count} {what}\n",
+            path.display()
+        ));
+    }
+}
+
+/// Says what a whole trace says, and a part of it cannot.
+fn say_left_out(path: &Path, whole: &Meta, part: &Meta) {
+    let path = path.display();
+    if whole.has_contents && !part.has_contents {
+        say(&format!(
+            "terrace: `{path}` does not say what pages hold: that is known of all first rows of a \
+             trace alone\n",
+        ));
+    }
+    if let (Some(allocations), None) = (&whole.allocations, &part.allocations) {
+        say(&format!(
+            "terrace: `{path}` does not say what {} allocations were of: that is known of a whole \
+             trace alone\n",
+            allocations.objects.len()
+        ));
+    }
+}
+
+/// Says what the format of a trace had no room for.
+fn say_lost(path: &Path, lost: &[Loss]) {
+    if lost.is_empty() {
+        return;
+    }
+    let lost: Vec<_> = lost.iter().map(Loss::to_string).collect();
+    say(&format!(
+        "terrace: `{}` does not say {}: its format has no room for that\n",
+        path.display(),
+        lost.join(", ")
+    ));
 }
 
 fn generate(kernel: &Kernel) -> Result<ExitCode> {
@@ -94,7 +130,10 @@ fn copy(
     mut source: Box<dyn Source>,
     mut sink: Box<dyn Sink>,
     progress: Progress,
-) -> Result<Option<Vec<String>>> {
+) -> Result<Option<Vec<Loss>>> {
+    if let Some(allocations) = &source.meta().allocations {
+        sink.allocations(allocations.as_ref().clone());
+    }
     let accesses = terrace_trace::copy(&mut *source, &mut *sink, |accesses| progress.at(accesses))?;
     if accesses == 0 {
         return Ok(None);

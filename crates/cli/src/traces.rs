@@ -4,31 +4,96 @@ use std::path::PathBuf;
 
 use terrace_base::Result;
 use terrace_sim::workload::Workload;
-use terrace_trace::{Columns, Format};
+use terrace_trace::kept::Kept;
+use terrace_trace::{Columns, Reading};
 
 use crate::progress::Progress;
+use crate::screen::say;
 
 /// The traces of one workload.
 pub struct Traces<'a> {
-    pub paths: &'a [PathBuf],
-    pub format: Option<Format>,
-    pub limit: Option<u64>,
-    pub quiet: bool,
+    paths: &'a [PathBuf],
+    places: Places,
+    reading: Reading,
+    limit: Option<u64>,
+    quiet: bool,
 }
 
-impl Traces<'_> {
+impl<'a> Traces<'a> {
+    pub fn new(paths: &'a [PathBuf], reading: Reading, limit: Option<u64>, quiet: bool) -> Self {
+        Self {
+            paths,
+            places: Places {
+                paths: paths.to_vec(),
+                kept: Vec::new(),
+            },
+            reading,
+            limit,
+            quiet,
+        }
+    }
+
+    /// Has those that can be read only once kept, to be read more than once.
+    pub fn keep(&mut self) -> Result<()> {
+        self.places = Places::kept(self.paths, self.quiet)?;
+        Ok(())
+    }
+
     /// Opens them, with these columns, and a progress bar for what is done with them.
     pub fn open(&self, what: &'static str, columns: Columns) -> Result<(Workload, Progress)> {
-        let workload = Workload::open(self.paths, self.format, self.limit, columns)?;
+        let paths = self.places.paths();
+        let workload = Workload::open(paths, &self.reading, self.limit, columns)?;
         let progress = Progress::new(workload.accesses(), self.quiet).doing(what);
         Ok((workload, progress))
     }
 
     /// As they were named.
     pub fn names(&self) -> Vec<String> {
-        self.paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect()
+        names(self.paths)
+    }
+}
+
+/// As traces were named.
+pub fn names(paths: &[PathBuf]) -> Vec<String> {
+    let names = paths.iter().map(|path| path.display().to_string());
+    names.collect()
+}
+
+/// Where traces are that are read more than once.
+pub struct Places {
+    paths: Vec<PathBuf>,
+    /// Files for those that come through pipes; they are there as long as this lives.
+    kept: Vec<Kept>,
+}
+
+impl Places {
+    /// Keeps traces in files that come through pipes, and says so.
+    pub fn kept(paths: &[PathBuf], quiet: bool) -> Result<Self> {
+        let mut places = Self {
+            paths: Vec::new(),
+            kept: Vec::new(),
+        };
+        for path in paths {
+            let Some(kept) = Kept::of(path)? else {
+                places.paths.push(path.clone());
+                continue;
+            };
+            if !quiet {
+                say(&format!(
+                    "terrace: `{}` is read more than once: its {} are kept in a temporary file in \
+                     {}\n",
+                    path.display(),
+                    kept.bytes(),
+                    kept.directory().display()
+                ));
+            }
+            places.paths.push(kept.path());
+            places.kept.push(kept);
+        }
+        Ok(places)
+    }
+
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
     }
 }

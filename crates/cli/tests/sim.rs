@@ -311,6 +311,8 @@ fn shared_data_misses_are_those_of_libcachesim() {
         "500p,5000p,20000p",
         "--replacement",
         "lru,fifo,belady",
+        // libCacheSim's figures are of objects as units.
+        "--keys",
         trace.to_str().unwrap(),
     ]);
     let mut compared = 0;

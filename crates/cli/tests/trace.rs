@@ -107,7 +107,7 @@ fn generated_looked_at_and_converted() {
         .collect();
     assert!(misses[0] > misses[1] && misses[1] > misses[2] && misses[2] > pages);
 
-    files.done(&["convert", "zipf.parquet", "copy.csv"]);
+    files.done(&["convert", "-q", "zipf.parquet", "copy.csv"]);
     files.done(&["convert", "copy.csv", "again.parquet"]);
     assert_eq!(figures(files.info("copy.csv")), figures(info.clone()));
     assert_eq!(figures(files.info("again.parquet")), figures(info));

@@ -6,6 +6,7 @@ use serde::Serialize;
 use terrace_base::Bytes;
 use terrace_base::bytes::PAGE_BYTES;
 use terrace_trace::info::{self, LINE_BYTES};
+use terrace_trace::objects::Objects;
 use terrace_trace::reuse::Bin;
 use terrace_trace::{Info, Meta};
 
@@ -18,6 +19,10 @@ use crate::text::Text;
 
 /// Bytes of a word of contents.
 const WORD_BYTES: u64 = 8;
+
+/// The most sizes of accesses of which each has a row of the table; of more, as objects have, the
+/// smallest and the largest are shown.
+const SIZES: usize = 40;
 
 /// Columns of the longest bar.
 const BAR: u64 = 40;
@@ -34,6 +39,8 @@ pub struct TraceDocument {
     pub file: String,
     /// The format's name.
     pub format: String,
+    /// How the file was understood.
+    pub read_as: ReadAs,
     /// Metadata of the file, in its order.
     pub about: Vec<About>,
     /// Loads and stores.
@@ -72,6 +79,69 @@ pub struct TraceDocument {
     pub reuse: Vec<Reuse>,
     /// Misses of an LRU DRAM of 12.5, 25 and 50 % of the pages, empty at first.
     pub lru: Vec<Lru>,
+}
+
+/// How a file was understood.
+#[derive(Debug, Serialize)]
+pub struct ReadAs {
+    /// Columns or fields that were read.
+    pub columns: Vec<String>,
+    /// Columns or fields that the file has and that were not read.
+    pub ignored: Vec<String>,
+    /// What is asked for: `bytes` of memory, or `objects`, which have pages of their own.
+    pub unit: &'static str,
+    /// Bytes that all accesses asked for together; 0 where the format does not say.
+    pub bytes_asked: u64,
+    /// What was read otherwise than it stands in the file.
+    pub counted: Vec<Counted>,
+}
+
+/// What was read otherwise than it stands in a file.
+#[derive(Debug, Serialize)]
+pub struct Counted {
+    /// How often.
+    pub count: u64,
+    /// What, as the end of a sentence.
+    pub what: &'static str,
+}
+
+impl ReadAs {
+    fn of(meta: &Meta, info: &Info) -> Self {
+        let sizes = info.sizes.iter();
+        let bytes = sizes.map(|(size, count)| u128::from(*size) * u128::from(*count));
+        let counts = meta.tally.counts().into_iter();
+        Self {
+            columns: meta.columns.clone(),
+            ignored: meta.ignored.clone(),
+            unit: match meta.objects {
+                Objects::None => "bytes",
+                Objects::Named | Objects::Placed => "objects",
+            },
+            bytes_asked: u64::try_from(bytes.sum::<u128>()).unwrap_or(u64::MAX),
+            counted: counts
+                .map(|(what, count)| Counted { count, what })
+                .collect(),
+        }
+    }
+
+    /// Returns it in one line.
+    fn line(&self, pages: u64) -> String {
+        let names = |columns: &[String]| match columns {
+            [] => "nothing".to_owned(),
+            columns => columns.join(", "),
+        };
+        let asked = match self.bytes_asked {
+            0 => "sizes are not known".to_owned(),
+            bytes => format!("{} asked for", Bytes(bytes)),
+        };
+        format!(
+            "{} of {}; ignored: {}; {} pages; {asked}",
+            self.unit,
+            names(&self.columns),
+            names(&self.ignored),
+            count(pages)
+        )
+    }
 }
 
 /// An entry of the metadata.
@@ -197,6 +267,7 @@ impl TraceDocument {
             schema: "terrace.trace/1",
             file: file.to_owned(),
             format: meta.format.clone(),
+            read_as: ReadAs::of(meta, info),
             about: about.map(|(key, value)| About { key, value }).collect(),
             accesses: info.accesses,
             reads: info.accesses - info.writes,
@@ -228,15 +299,30 @@ impl TraceDocument {
             table.add_row([name.to_owned(), value]);
         };
         row("format", self.format.clone());
+        row("read as", self.read_as.line(self.pages));
+        for counted in &self.read_as.counted {
+            row(
+                "- not as it stands",
+                format!("{} {}", counted.count, counted.what),
+            );
+        }
         for about in &self.about {
             row(&format!("- {}", about.key), about.value.clone());
         }
         row("accesses", count(self.accesses));
         row("- reads", part(self.reads, self.accesses));
         row("- writes", part(self.writes, self.accesses));
-        for size in self.sizes.iter().filter(|size| size.bytes > 0) {
-            let name = format!("- of {} B", size.bytes);
-            row(&name, part(size.accesses, self.accesses));
+        let sizes: Vec<&Size> = self.sizes.iter().filter(|size| size.bytes > 0).collect();
+        match &sizes[..] {
+            [least, .., most] if sizes.len() > SIZES => {
+                let (least, most) = (least.bytes.into(), most.bytes.into());
+                let range = format!("{} to {}", Bytes(least), Bytes(most));
+                row(&format!("- of {} sizes", sizes.len()), range);
+            }
+            sizes => sizes.iter().for_each(|size| {
+                let name = format!("- of {} B", size.bytes);
+                row(&name, part(size.accesses, self.accesses));
+            }),
         }
         if let Some(instructions) = self.instructions {
             row("instructions", count(instructions));

@@ -12,7 +12,7 @@ use terrace_trace::allocation::Allocations;
 use terrace_trace::contents::{Change, Changes};
 use terrace_trace::discard::Discard;
 use terrace_trace::order::{Event, Order};
-use terrace_trace::{Block, Columns, Format, Source, ahead, open_in};
+use terrace_trace::{Block, Columns, Reading, Source, ahead};
 
 use crate::intern::{MAX_SPACES, PageTable};
 use crate::llc::origin;
@@ -44,7 +44,8 @@ const BATCH_WORDS: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference(u64);
 
-/// The most instructions between two touches, to which a longer pause is cut (half a second of a processor).
+/// The most instructions between two touches that a reference holds; a run holds the rest of a
+/// longer pause.
 const MAX_INSTRUCTIONS: u64 = (1 << 30) - 1;
 /// Bit of a line that a cache writes back.
 const WRITE_BACK: u64 = 1 << 62;
@@ -152,6 +153,8 @@ pub struct Run {
     pub discards: usize,
     /// An event that orders the thread with others, before these touches; such a run has none.
     pub order: Option<Event>,
+    /// Instructions of the thread before these touches, besides those that the first of them holds.
+    pub pause: u64,
 }
 
 /// A thread of a trace.
@@ -249,11 +252,11 @@ impl Workload {
     /// Errors of [`Workload::new`], and of files that cannot be read.
     pub fn open(
         paths: &[PathBuf],
-        format: Option<Format>,
+        reading: &Reading,
         limit: Option<u64>,
         columns: Columns,
     ) -> Result<Self> {
-        let open = |path: &PathBuf| open_in(path, format, columns).map(ahead);
+        let open = |path: &PathBuf| reading.open(path, columns).map(ahead);
         let sources = paths.iter().map(open);
         Self::new(sources.collect::<Result<_>>()?, limit)
     }
@@ -400,8 +403,7 @@ impl Workload {
             let next = next.into_iter().flatten().min();
             let next = next.map_or(accesses, |row| accesses.min(row as usize));
             let end = thread_run(&self.block, begin, next);
-            self.convert(owner, begin, end, batch)?;
-            begin = end;
+            begin = self.convert(owner, begin, end, batch)?;
         }
         self.block.discards = discards;
         self.block.orders = orders;
@@ -428,6 +430,7 @@ impl Workload {
                 end: batch.references.len(),
                 discards: batch.discards.len(),
                 order: None,
+                pause: 0,
             });
         }
     }
@@ -446,8 +449,15 @@ impl Workload {
         }
     }
 
-    /// Appends the accesses `begin..end` of the block, all of one thread.
-    fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) -> Result<()> {
+    /// Appends the accesses `begin..end` of the block, all of one thread, up to the first long
+    /// pause between two of them. Returns the first access that is left.
+    fn convert(
+        &mut self,
+        owner: usize,
+        begin: usize,
+        end: usize,
+        batch: &mut Batch,
+    ) -> Result<usize> {
         let name = name(&self.block, begin);
         let mut thread = self.thread(owner, name, begin);
         for event in self.programs[owner]
@@ -463,11 +473,19 @@ impl Workload {
         let tells_zeros = !self.block.zeros.is_empty();
         let rows = self.programs[owner].rows;
         let objects = &mut self.programs[owner].objects;
+        let (mut end, mut pause) = (end, 0);
         for index in begin..end {
-            let instructions = match self.block.instruction.get(index) {
-                Some(&now) => now.saturating_sub(std::mem::replace(&mut thread.instruction, now)),
-                None => 0,
-            };
+            let now = self.block.instruction.get(index).copied();
+            let now = now.unwrap_or(thread.instruction);
+            let instructions = now.saturating_sub(thread.instruction);
+            if instructions > MAX_INSTRUCTIONS {
+                if index > begin {
+                    end = index;
+                    break;
+                }
+                pause = instructions - MAX_INSTRUCTIONS;
+            }
+            thread.instruction = now;
             let size = self.block.size.get(index).copied();
             let row = |instructions| match rows.request(self.block.write[index], size) {
                 None => Reference::new(instructions, self.block.write[index]),
@@ -525,8 +543,9 @@ impl Workload {
             end: batch.references.len(),
             discards: batch.discards.len(),
             order: None,
+            pause,
         });
-        Ok(())
+        Ok(end)
     }
 
     /// Returns a thread of a program by process and thread of the trace; a new one begins with access
@@ -552,6 +571,7 @@ fn push_order(thread: Thread, event: Event, batch: &mut Batch) {
         end: batch.references.len(),
         discards: batch.discards.len(),
         order: Some(event),
+        pause: 0,
     });
 }
 
@@ -584,180 +604,4 @@ thread_local! {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use terrace_trace::{Access, Meta};
-
-    /// A trace in memory.
-    pub struct Recorded(pub Meta, pub Vec<Block>);
-
-    impl Source for Recorded {
-        fn meta(&self) -> &Meta {
-            &self.0
-        }
-        fn read(&mut self, block: &mut Block) -> Result<()> {
-            *block = if self.1.is_empty() {
-                Block::default()
-            } else {
-                self.1.remove(0)
-            };
-            Ok(())
-        }
-    }
-
-    fn workload(accesses: &[Access], limit: Option<u64>) -> Workload {
-        let mut block = Block::default();
-        accesses.iter().for_each(|access| block.push(*access));
-        Workload::new(
-            vec![Box::new(Recorded(Meta::default(), vec![block]))],
-            limit,
-        )
-        .unwrap()
-    }
-
-    fn access(thread: u16, address: u64, instruction: u64) -> Access {
-        Access {
-            thread,
-            process: thread / 2,
-            address,
-            instruction,
-            size: 8,
-            ..Access::default()
-        }
-    }
-
-    #[test]
-    fn a_reference_holds_what_it_was_made_of() {
-        let all = Reference::new(u64::MAX, true).of(PageId(u32::MAX));
-        assert_eq!((all.page(), all.write()), (PageId(u32::MAX), true));
-        assert_eq!(all.instructions(), MAX_INSTRUCTIONS);
-        let little = Reference::new(3, false).of(PageId(9)).of(PageId(7));
-        assert_eq!(
-            (little.page(), little.instructions(), little.write()),
-            (PageId(7), 3, false)
-        );
-    }
-
-    #[test]
-    fn threads_and_address_spaces_are_kept_apart() {
-        let accesses = [
-            access(0, 0, 10),
-            access(1, 0, 20),
-            access(2, 0, 30),
-            access(0, 9000, 14),
-        ];
-        let mut workload = workload(&accesses, None);
-        let batch = workload.read(0).unwrap().unwrap();
-        let threads: Vec<_> = batch.runs.iter().map(|run| (run.thread, run.end)).collect();
-        assert_eq!(threads, [(0, 1), (1, 2), (2, 3), (0, 4)]);
-        let pages: Vec<_> = batch.references.iter().map(|r| r.page().0).collect();
-        assert_eq!(
-            pages,
-            [0, 0, 1, 2],
-            "threads 0 and 1 share a space, 2 has its own"
-        );
-        let instructions: Vec<_> = batch.references.iter().map(|r| r.instructions()).collect();
-        assert_eq!(instructions, [0, 0, 0, 4]);
-        assert!(workload.read(0).unwrap().is_none());
-    }
-
-    #[test]
-    fn an_access_that_crosses_pages_touches_all_of_them() {
-        let mut long = access(0, 4090, 0);
-        long.size = 4096 + 7;
-        let mut workload = workload(&[long, access(0, 4088, 0)], None);
-        let batch = workload.read(0).unwrap().unwrap();
-        assert_eq!(batch.references.len(), 4);
-        assert_eq!(workload.pages().len(), 3);
-    }
-
-    #[test]
-    fn what_is_given_back_comes_between_touches() {
-        let mut block = Block::default();
-        let accesses = [
-            access(0, 0, 0),
-            access(0, 4096, 0),
-            access(2, 0, 0),
-            access(0, 0, 9),
-        ];
-        accesses.iter().for_each(|access| block.push(*access));
-        let discard = |row, process, page, pages| Discard {
-            row,
-            process,
-            page,
-            pages,
-        };
-        // Before the third access process 0 gives a page back, before the last process 1 ends.
-        block.discards = vec![
-            discard(1, 0, 5, 9),
-            discard(2, 0, 1, 7),
-            discard(3, 1, 0, 1 << 36),
-        ];
-        let source = Box::new(Recorded(Meta::default(), vec![block]));
-        let mut workload = Workload::new(vec![source], None).unwrap();
-        let batch = workload.read(0).unwrap().unwrap();
-        let runs = batch
-            .runs
-            .iter()
-            .map(|run| (run.thread, run.end, run.discards));
-        let made = [
-            (0, 1, 0),
-            (0, 1, 0),
-            (0, 2, 0),
-            (0, 2, 1),
-            (1, 3, 1),
-            (1, 3, 2),
-            (0, 4, 2),
-        ];
-        assert_eq!(runs.collect::<Vec<_>>(), made);
-        assert_eq!(batch.discards, [PageId(1), PageId(2)]);
-        assert_eq!(workload.pages().footprint(), 2);
-    }
-
-    #[test]
-    fn rows_that_write_are_write_backs_where_the_trace_has_passed_caches() {
-        let mut rows = [access(0, 0, 10), access(0, 0, 14), access(0, 4096, 20)];
-        (rows[0].size, rows[1].size, rows[1].write) = (0, 64, true);
-        let kinds = |about: &[(&str, &str)]| {
-            let mut block = Block::default();
-            rows.iter().for_each(|row| block.push(*row));
-            // The page of the first two rows is given back before the second.
-            block.discards = vec![Discard {
-                row: 1,
-                process: 0,
-                page: 0,
-                pages: 1,
-            }];
-            let known = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-            let meta = Meta {
-                about: about.iter().map(known).collect(),
-                ..Meta::default()
-            };
-            let source = Box::new(Recorded(meta, vec![block]));
-            let mut workload = Workload::new(vec![source], None).unwrap();
-            let batch = workload.read(0).unwrap().unwrap();
-            let kind = |row: &Reference| (row.is_write_back(), row.write(), row.instructions());
-            let kinds: Vec<_> = batch.references.iter().map(kind).collect();
-            assert_eq!(batch.touches() + batch.write_backs, 3);
-            (kinds, batch.touches(), workload.pages().footprint())
-        };
-        let (no, yes) = (false, true);
-        let accesses = (vec![(no, no, 0), (no, yes, 4), (no, no, 6)], 3, 2);
-        assert_eq!(kinds(&[]), accesses);
-        let filtered = ("recorded.filter", "l1l2");
-        assert_eq!(
-            kinds(&[filtered]),
-            (vec![(no, no, 0), (yes, no, 4), (no, no, 6)], 2, 1)
-        );
-        assert_eq!(kinds(&[filtered, ("level", "pages")]), accesses);
-        let requests = (vec![(no, yes, 0), (yes, no, 4), (no, no, 6)], 2, 1);
-        assert_eq!(kinds(&[("terrace.llc.requests", "64")]), requests);
-    }
-
-    #[test]
-    fn no_more_than_the_limit_is_read() {
-        let mut workload = workload(&[access(0, 0, 0); 5], Some(3));
-        assert_eq!(workload.read(0).unwrap().unwrap().references.len(), 3);
-        assert!(workload.read(0).unwrap().is_none());
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use terrace_device::Catalogue;
 use terrace_sim::pages::{self, Choice, Foresight, Grid, Outcome, Survey};
 use terrace_sim::sweep::{Output, Sweep, Trace};
 use terrace_sim::workload::Workload;
-use terrace_trace::{Access, Block, Columns};
+use terrace_trace::{Access, Block, Columns, Reading};
 
 /// 20 machines, four of them named twice.
 fn machines() -> Vec<Choice> {
@@ -44,7 +44,7 @@ fn traces(directory: &Path) -> Vec<Trace> {
         sink.finish().unwrap();
         Trace {
             path,
-            format: None,
+            reading: Reading::default(),
             limit: (index == 2).then_some(500),
         }
     };

@@ -21,12 +21,47 @@ pub(crate) struct Declaration {
     pub help: &'static str,
     /// Endings of file names, the usual one first; upper and lower case are the same.
     pub endings: &'static [&'static str],
+    /// Its columns or fields.
+    pub fields: &'static [Field],
+    /// Some lines of a text of the format, or what makes such a file.
+    pub example: &'static str,
     /// How the content shows the format.
     pub content: Content,
     /// Opens a trace.
     pub open: fn(Input, Columns) -> Result<Box<dyn Source>>,
     /// Begins a trace with keys and values about it, if the format can be written.
     pub create: Option<Create>,
+}
+
+/// A column of a format, or a field of its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says, with its unit.
+    pub meaning: &'static str,
+    /// Whether it is read.
+    pub is_read: bool,
+}
+
+impl Field {
+    /// A field that is read.
+    pub(crate) const fn read(name: &'static str, meaning: &'static str) -> Self {
+        Self {
+            name,
+            meaning,
+            is_read: true,
+        }
+    }
+
+    /// A field that is not read.
+    pub(crate) const fn unread(name: &'static str, meaning: &'static str) -> Self {
+        Self {
+            name,
+            meaning,
+            is_read: false,
+        }
+    }
 }
 
 /// Begins a trace at a path, with keys and values about it.
@@ -87,6 +122,16 @@ impl Format {
     /// Returns the endings of file names, the usual one first.
     pub fn endings(self) -> &'static [&'static str] {
         self.0.endings
+    }
+
+    /// Returns the columns, or the fields of records.
+    pub fn fields(self) -> &'static [Field] {
+        self.0.fields
+    }
+
+    /// Returns some lines of a text of the format, or what makes such a file.
+    pub fn example(self) -> &'static str {
+        self.0.example
     }
 
     /// Returns whether traces of this format can be written.

@@ -34,8 +34,8 @@ pub struct Info {
     pub processes: u64,
     /// Different threads.
     pub threads: u64,
-    /// Instructions up to the last access of each thread, added up; `None` if the trace does not
-    /// count them.
+    /// Instructions up to the last access of each thread, added up, at most 2^64 - 1; `None` if the
+    /// trace does not count them.
     pub instructions: Option<u64>,
     /// Different addresses of instructions; 0 if the trace does not have them.
     pub ips: u64,
@@ -154,7 +154,10 @@ impl Gathering {
         let mut index = 0;
         for run in block.thread.chunk_by(|a, b| a == b) {
             index += run.len();
-            let done = block.instruction.get(index - 1).map_or(0, |n| n + 1);
+            let done = block
+                .instruction
+                .get(index - 1)
+                .map_or(0, |n| n.saturating_add(1));
             self.threads.insert(run[0], done);
         }
     }
@@ -241,7 +244,9 @@ impl Gathering {
         let least = u64::from(info.accesses > 0);
         info.processes = least.max(self.processes.len() as u64);
         info.threads = least.max(self.threads.len() as u64);
-        info.instructions = counts_instructions.then(|| self.threads.values().sum());
+        let threads = self.threads.values();
+        info.instructions = counts_instructions
+            .then(|| threads.fold(0, |sum: u64, done| sum.saturating_add(*done)));
         info.ips = self.ips.iter().filter(|ip| **ip != 0).count() as u64;
         info
     }

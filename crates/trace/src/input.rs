@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use terrace_base::{Context, Error, Result};
 
 use crate::compression::{Compression, MAGIC_BYTES, is_archive, unread};
+use crate::kept::place;
 
 /// First bytes, by which the format is detected.
 const HEAD: u64 = 1 << 16;
@@ -34,7 +35,7 @@ pub(crate) struct Input {
 impl Input {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let cannot = || format!("cannot read the trace `{}`", path.display());
-        let mut file = File::open(path).or_fail(cannot)?;
+        let mut file = File::open(place(path)).or_fail(cannot)?;
         let metadata = file.metadata().or_fail(cannot)?;
         let mut magic = Vec::new();
         (&mut file)

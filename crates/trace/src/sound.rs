@@ -1,6 +1,7 @@
 //! Checks of traces of any format: instructions of a thread do not go back, an access is no
-//! larger than real accesses are, and there is an access. Only a trace that says beforehand that it
-//! is empty may be empty, as the native trace of a program without any access to record.
+//! larger than real accesses are unless it is a request for an object, and there is an access. Only
+//! a trace that says beforehand that it is empty may be empty, as the native trace of a program
+//! without any access to record.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use rustc_hash::FxBuildHasher;
 use terrace_base::{Bytes, Error, Result};
 
 use crate::access::Block;
-use crate::source::{Source, made};
+use crate::objects::Objects;
+use crate::source::{Meta, Source, made};
 
 /// The largest access that is read: far beyond what an instruction touches (the state of a processor is
 /// some 11 KiB), as large as requests for blocks of a disk, and few enough pages that a damaged size makes
@@ -19,11 +21,11 @@ pub const LARGEST: Bytes = Bytes(1 << 20);
 /// Threads beyond the last number share it, see [`crate::record`].
 const SHARED: u16 = u16::MAX;
 
-/// Returns the same trace, checked while it is read.
-pub(crate) fn sound(path: &Path, mut source: Box<dyn Source>) -> Box<dyn Source> {
-    let meta = source.meta().clone();
+/// Returns the same trace with this metadata, checked while it is read.
+pub(crate) fn sound(path: &Path, mut source: Box<dyn Source>, meta: Meta) -> Box<dyn Source> {
     let mut sound = Sound {
         may_be_empty: meta.accesses == Some(0),
+        has_objects: meta.objects != Objects::None,
         path: path.to_owned(),
         accesses: 0,
         executed: HashMap::default(),
@@ -38,6 +40,8 @@ struct Sound {
     path: PathBuf,
     /// Whether the trace may have no access.
     may_be_empty: bool,
+    /// Whether a size is that of an object, which may be anything.
+    has_objects: bool,
     /// Accesses of the blocks before.
     accesses: u64,
     /// By process and thread: the instruction of its last access.
@@ -63,7 +67,7 @@ impl Sound {
 
     fn check_sizes(&self, block: &Block) -> Result<()> {
         let largest = block.size.iter().max().copied().unwrap_or(0);
-        if u64::from(largest) <= LARGEST.0 {
+        if self.has_objects || u64::from(largest) <= LARGEST.0 {
             return Ok(());
         }
         let index = block.size.iter().position(|size| *size == largest);
@@ -132,7 +136,8 @@ mod tests {
 
     fn error(accesses: &[Access]) -> Option<String> {
         let trace = uncounted(accesses.to_vec());
-        let mut source = sound(Path::new("some-trace"), trace);
+        let meta = trace.meta().clone();
+        let mut source = sound(Path::new("some-trace"), trace, meta);
         let mut block = Block::default();
         loop {
             match source.read(&mut block) {
@@ -177,7 +182,9 @@ mod tests {
     fn only_a_trace_that_says_so_beforehand_may_be_empty() {
         let error = error(&[]).unwrap();
         assert_eq!(error, "there is no access in `some-trace`");
-        let mut recorded = sound(Path::new("some-trace"), listed(Vec::new()));
+        let trace = listed(Vec::new());
+        let meta = trace.meta().clone();
+        let mut recorded = sound(Path::new("some-trace"), trace, meta);
         assert_eq!(recorded.read(&mut Block::default()), Ok(()));
     }
 

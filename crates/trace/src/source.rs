@@ -7,6 +7,9 @@ use terrace_base::Result;
 
 use crate::access::Block;
 use crate::allocation::Allocations;
+use crate::lost::Loss;
+use crate::objects::Objects;
+use crate::tally::Tally;
 
 /// Metadata of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +26,14 @@ pub struct Meta {
     pub tells_zeros: bool,
     /// What the program allocated, if the trace says: its rows count from the beginning of the trace.
     pub allocations: Option<Arc<Allocations>>,
+    /// Whether accesses are requests for whole objects: the size of one may be that of a file.
+    pub objects: Objects,
+    /// The columns or fields that are read, as the format calls them.
+    pub columns: Vec<String>,
+    /// Those that the file has and that are not read.
+    pub ignored: Vec<String>,
+    /// What is read otherwise than it stands in the file, as far as the trace was read.
+    pub tally: Tally,
     /// Keys and values that say what was recorded, how and on what, in the order of the file.
     pub about: Vec<(String, String)>,
 }
@@ -118,8 +129,8 @@ pub trait Sink: Send {
         0
     }
 
-    /// Returns what the format could not keep of the accesses so far, as parts of a sentence.
-    fn lost(&self) -> Vec<String> {
+    /// Returns what the format could not keep of what it was given so far.
+    fn lost(&self) -> Vec<Loss> {
         Vec::new()
     }
 

@@ -10,6 +10,10 @@ use crate::text;
 /// Least number of accesses in a block before the end.
 const BLOCK: usize = 1 << 14;
 
+/// Bytes that the accesses of a block touch, after which it is large enough: each page of a large
+/// object is a touch.
+const BLOCK_BYTES: u64 = 1 << 28;
+
 /// Returns a trace of records. `next` appends the accesses of the next record, any number, and returns
 /// false at the end.
 pub(crate) fn records(
@@ -19,8 +23,10 @@ pub(crate) fn records(
     let mut ended = false;
     made(meta, move |block| {
         block.clear();
-        while !ended && block.len() < BLOCK {
+        let mut bytes = 0;
+        while !ended && block.len() < BLOCK && bytes < BLOCK_BYTES {
             ended = !next(block)?;
+            bytes += block.size.last().map_or(0, |size| u64::from(*size));
         }
         Ok(())
     })

@@ -6,7 +6,7 @@ use terrace_base::{Error, Nanos, Result};
 use terrace_policy::replacement;
 use terrace_sim::pages::{Machine, Outcome, PageMachine, Prefetch, ZeroPages, run};
 use terrace_sim::workload::Workload;
-use terrace_trace::Columns;
+use terrace_trace::{Columns, Reading};
 
 /// The kernel's replacement policy, the same for all programs.
 const REPLACEMENT: &str = "linux";
@@ -48,7 +48,7 @@ pub fn predict(
         zeros: true,
         ..Columns::PAGES
     };
-    let open = || Workload::open(&traces, None, None, columns);
+    let open = || Workload::open(&traces, &Reading::default(), None, columns);
     let zero_pages = match open()?.tell_zeros() {
         true => zero_pages,
         false => ZeroPages::Written,

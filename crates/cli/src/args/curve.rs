@@ -7,9 +7,9 @@ use terrace_base::count::{parse_count, whole};
 use terrace_base::{Error, Result};
 use terrace_policy::replacement::Spec;
 use terrace_sim::curve::{CurveSettings, Sizes, parse_rate};
-use terrace_trace::Format;
 
-use super::{Results, format};
+use super::Results;
+use super::reading::Reading;
 
 /// Say how often programs miss at every size of DRAM
 ///
@@ -39,9 +39,8 @@ pub struct Curve {
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
 
-    /// The traces' format, where nothing else tells
-    #[arg(long, value_name = "FORMAT", value_parser = format::READ, hide_short_help = true)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub reading: Reading,
 
     /// Use only the first accesses of each trace
     #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]

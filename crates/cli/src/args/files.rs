@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use terrace_base::count::parse_count;
 use terrace_sim::files::{FilesMachine, Grid};
-use terrace_trace::Format;
 
+use super::Results;
+use super::reading::Reading;
 use super::settings::Settings;
-use super::{Results, format};
 
 /// Simulate a page cache in DRAM with flash behind it and a disk
 ///
@@ -36,9 +36,8 @@ pub struct Files {
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
 
-    /// The traces' format, where nothing else tells
-    #[arg(long, value_name = "FORMAT", value_parser = format::READ, hide_short_help = true)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub reading: Reading,
 
     /// Simulate only the first requests of each trace
     #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]

@@ -20,6 +20,7 @@ mod meanwhile;
 pub mod mix;
 mod mount;
 pub mod place;
+mod reading;
 mod record;
 pub mod results;
 mod run;

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use terrace_trace::Format;
 
+use super::Results;
 use super::curve::Curve;
 use super::files::Files;
 use super::llc::Llc;
 use super::machines::Machines;
 use super::mix::Mix;
-use super::{Results, format};
+use super::reading::Reading;
 use terrace_base::count::{parse_count, whole};
 
 /// Say beforehand what a memory and a policy would do to programs
@@ -55,9 +55,8 @@ pub struct Pages {
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
 
-    /// The traces' format, where nothing else tells
-    #[arg(long, value_name = "FORMAT", value_parser = format::READ, hide_short_help = true)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub reading: Reading,
 
     /// Simulate only the first accesses of each trace
     #[arg(long, value_name = "N", value_parser = parse_count)]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use terrace_trace::Format;
 
+use super::Results;
 use super::machines::Machines;
-use super::{Results, format};
+use super::reading::Reading;
 use terrace_base::count::parse_count;
 
 /// Simulate each of several traces on many machines, into one table
@@ -31,9 +31,8 @@ pub struct Sweep {
     #[command(flatten)]
     pub results: Results,
 
-    /// The traces' format, where nothing else tells
-    #[arg(long, value_name = "FORMAT", value_parser = format::READ)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub reading: Reading,
 
     /// Simulate only the first accesses of each trace
     #[arg(long, value_name = "N", value_parser = parse_count)]

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use super::reading::Reading;
 use super::{Results, format};
 use clap::{Args, Subcommand};
 use terrace_base::{Error, Result};
+use terrace_trace::objects::Extent;
 use terrace_trace::{Format, Level, Selection, Source, generate};
 
 use terrace_base::count::{parse_count, whole};
@@ -39,9 +41,8 @@ pub struct Info {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Format of the trace, if neither content nor name tells
-    #[arg(long, value_name = "FORMAT", value_parser = format::READ)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub reading: Reading,
 
     #[command(flatten)]
     pub results: Results,
@@ -77,6 +78,10 @@ pub struct Convert {
     #[arg(long, value_name = "FORMAT", value_parser = format::READ)]
     pub from: Option<Format>,
 
+    /// Take addresses for the names of objects, each of which gets pages by its size
+    #[arg(long)]
+    pub keys: bool,
+
     /// Format of OUT, if its name does not tell
     #[arg(long, value_name = "FORMAT", value_parser = format::WRITTEN)]
     pub to: Option<Format>,
@@ -110,6 +115,13 @@ pub struct Convert {
 }
 
 impl Convert {
+    pub fn reading(&self) -> terrace_trace::Reading {
+        terrace_trace::Reading {
+            format: self.from,
+            objects: self.keys.then_some(Extent::Sized),
+        }
+    }
+
     pub fn selection(&self) -> Selection {
         Selection {
             skip: self.skip.unwrap_or(0),

@@ -281,6 +281,10 @@ impl Replacement for Linux {
         mem::take(&mut self.writes)
     }
 
+    fn has_writes(&self) -> bool {
+        true
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.queues.is_resident(page)
     }

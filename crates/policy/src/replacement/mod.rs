@@ -95,6 +95,12 @@ pub trait Replacement: Send {
         Vec::new()
     }
 
+    /// Whether [`Replacement::writes`] ever returns a page; a driver need not ask a policy of which
+    /// this is false.
+    fn has_writes(&self) -> bool {
+        false
+    }
+
     /// Removes a page that is no longer needed: it is neither resident nor remembered.
     fn remove(&mut self, page: PageId);
 

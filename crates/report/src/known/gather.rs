@@ -5,8 +5,9 @@ use terrace_policy::registry::{Entry, Kind};
 use terrace_policy::{admission, eviction, llc, migration, prefetch, replacement, sched, write};
 use terrace_sim::llc::placement::Make;
 use terrace_sim::pages::{FaultCost, levelling};
+use terrace_trace::Format;
 
-use super::{Figure, Known};
+use super::{Field, Figure, Known};
 use crate::sweep;
 
 pub(super) fn all() -> Vec<Known> {
@@ -49,6 +50,7 @@ pub(super) fn all() -> Vec<Known> {
             terrace_tcam::policy::REGISTRY,
         ),
         entries("block-levellings", |_| "--levelling of tcam replay", blocks),
+        formats(),
         columns.collect(),
     ]
     .concat()
@@ -106,6 +108,26 @@ fn fault_costs() -> Vec<Known> {
     presets
         .map(|(name, summary, _)| plain("fault-costs", option, name, summary))
         .collect()
+}
+
+fn formats() -> Vec<Known> {
+    let known = Format::ALL.iter().map(|format| {
+        let option = match format.is_written() {
+            true => "--format, --from and --to of commands that read or write traces",
+            false => "--format, --from of commands that read traces",
+        };
+        let fields = format.fields().iter().map(|field| Field {
+            name: field.name,
+            meaning: field.meaning,
+            is_read: field.is_read,
+        });
+        Known {
+            fields: fields.collect(),
+            example: Some(format.example()),
+            ..plain("formats", Some(option), format.name(), format.help())
+        }
+    });
+    known.collect()
 }
 
 fn plain(kind: &'static str, option: Option<&'static str>, name: &str, summary: &str) -> Known {

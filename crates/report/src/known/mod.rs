@@ -11,7 +11,7 @@ use terrace_policy::params::Setting;
 pub use tell::{ListDocument, explained, kinds, listed};
 
 /// The kinds of `terrace list`, each with a line of help.
-pub const KINDS: [(&str, &str); 13] = [
+pub const KINDS: [(&str, &str); 14] = [
     ("policies", "what stays in DRAM and in last-level caches"),
     ("predictors", "what is fetched ahead"),
     (
@@ -45,6 +45,7 @@ pub const KINDS: [(&str, &str); 13] = [
         "block-levellings",
         "how a flash TCAM spreads writes over its blocks",
     ),
+    ("formats", "files in which traces are read and written"),
     ("columns", "columns of the tables of `terrace sweep`"),
 ];
 
@@ -68,6 +69,21 @@ pub struct Known {
     pub settings: Vec<Setting>,
     /// Figures of a memory.
     pub figures: Vec<Figure>,
+    /// Columns or fields of a format.
+    pub fields: Vec<Field>,
+    /// Lines of a text of a format, or the command that makes a file of it.
+    pub example: Option<&'static str>,
+}
+
+/// A column of a format, or a field of its records.
+#[derive(Clone, Debug, Serialize)]
+pub struct Field {
+    /// Name.
+    pub name: &'static str,
+    /// What it says, with its unit.
+    pub meaning: &'static str,
+    /// Whether it is read.
+    pub is_read: bool,
 }
 
 /// A figure of a memory.

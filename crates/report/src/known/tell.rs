@@ -99,6 +99,18 @@ fn one(known: &Known, width: u16) -> String {
         let rows = rows.map(|figure| [figure.name, &figure.value, &figure.source]);
         text += &columns(rows, width);
     }
+    if !known.fields.is_empty() {
+        text += "\nColumns or fields\n";
+        let rows = known.fields.iter().map(|field| {
+            let read = if field.is_read { "read" } else { "not read" };
+            [field.name, read, field.meaning]
+        });
+        text += &columns(rows, width);
+    }
+    if let Some(example) = known.example {
+        text += "\nExample\n";
+        text.extend(example.lines().map(|line| format!("  {line}\n")));
+    }
     text
 }
 

@@ -116,6 +116,7 @@ mod tests {
                     end: batch.references.len(),
                     discards: batch.discards.len(),
                     order: None,
+                    pause: 0,
                 });
             }
             let mut part = Part::new(Sampling { every: 3, samples: 2, seed: 1 });

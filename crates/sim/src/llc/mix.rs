@@ -99,7 +99,7 @@ impl<'a> Mix<'a> {
         paths.iter().try_for_each(|path| require_trace(path))?;
         let traces = paths.iter().map(|path| {
             let name = path.display().to_string();
-            (name, file(path.clone(), format, columns))
+            (name, file(path.clone(), format.into(), columns))
         });
         Mix::new(traces.collect(), cores, limit)
     }

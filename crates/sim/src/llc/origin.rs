@@ -1,7 +1,7 @@
 //! The origin of a trace, and whether a hierarchy can be simulated on it.
 
 use terrace_base::{Error, Result};
-use terrace_trace::formats::oracle_general;
+use terrace_trace::objects::Objects;
 use terrace_trace::{Meta, record};
 
 use super::program::Program;
@@ -86,7 +86,7 @@ pub fn rows_of(programs: &[Program], settings: &LlcMachine) -> Result<Rows> {
 
 /// Returns why a hierarchy cannot be simulated on a trace, as the end of a sentence.
 fn cannot(meta: &Meta, rows: Rows, settings: &LlcMachine) -> Option<String> {
-    if meta.format == oracle_general::FORMAT.name() || is(meta, &LEVELS, "pages") {
+    if meta.objects != Objects::None || is(meta, &LEVELS, "pages") {
         return Some(
             "is a trace of pages, which does not say what lines are used; simulate it with terrace sim pages".to_owned(),
         );
@@ -161,7 +161,7 @@ mod tests {
             assert!(found.contains(says.unwrap_or_default()), "{found}");
         }
         let objects = Meta {
-            format: oracle_general::FORMAT.name().into(),
+            objects: Objects::Placed,
             ..Meta::default()
         };
         assert!(cannot(&objects, Rows::Accesses, &settings(64, true)).is_some());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_trace::order::Event;
-use terrace_trace::{Block, Columns, Format, Meta, Source, ahead, open_in};
+use terrace_trace::{Block, Columns, Meta, Reading, Source, ahead};
 
 use super::steps::{Steps, Stretch};
 
@@ -25,8 +25,8 @@ const LOOK_AHEAD: usize = 1 << 20;
 pub type Open<'a> = Box<dyn FnMut() -> Result<Box<dyn Source>> + Send + 'a>;
 
 /// Opens a trace file, with these columns.
-pub fn file(path: PathBuf, format: Option<Format>, columns: Columns) -> Open<'static> {
-    Box::new(move || open_in(&path, format, columns).map(ahead))
+pub fn file(path: PathBuf, reading: Reading, columns: Columns) -> Open<'static> {
+    Box::new(move || reading.open(&path, columns).map(ahead))
 }
 
 /// Opens a trace that can be read only once.

@@ -121,7 +121,8 @@ impl<'a> Run<'a> {
                 Warmup::Accesses(accesses) => format!("{accesses} accesses"),
             };
             return Some(format!(
-                "the warm-up is too long: the trace ended before its {asked}, so the figures are of the whole"
+                "the warm-up is too long: nothing follows its {asked}, so the figures are of the \
+                 whole; give a smaller --warmup"
             ));
         };
         let (measured, lines) = (outcome.counts.accesses(), outcome.geometry.lines() as u64);

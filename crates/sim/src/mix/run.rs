@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 use terrace_base::{Error, Result};
-use terrace_trace::{Columns, Format};
+use terrace_trace::{Columns, Reading};
 
 use super::outcome::{Run, Simulated};
 use super::settings::MixMachine;
@@ -26,13 +26,13 @@ pub struct Trace<'a> {
 ///
 /// # Errors
 /// A usage error where a file is a program and no trace.
-pub fn files(paths: &[PathBuf], format: Option<Format>) -> Result<Vec<Trace<'static>>> {
+pub fn files(paths: &[PathBuf], reading: &Reading) -> Result<Vec<Trace<'static>>> {
     paths.iter().try_for_each(|path| require_trace(path))?;
     let trace = |path: &PathBuf| Trace {
         name: name(path),
         open: {
-            let path = path.clone();
-            Box::new(move || file(path.clone(), format, Columns::ALL))
+            let (path, reading) = (path.clone(), reading.clone());
+            Box::new(move || file(path.clone(), reading.clone(), Columns::ALL))
         },
     };
     Ok(paths.iter().map(trace).collect())

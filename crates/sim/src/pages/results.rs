@@ -337,7 +337,8 @@ impl Simulated {
         }
         if outcome.warmup.is_none() {
             return Some(format!(
-                "the warm-up is too long: the trace ended before its {} accesses, so the figures are of the whole",
+                "the warm-up is too long: no access follows its {} accesses, so the figures are of \
+                 the whole; give a smaller --warmup",
                 settings.warmup
             ));
         }

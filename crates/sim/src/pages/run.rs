@@ -107,6 +107,9 @@ pub fn watch(
             [only] => go_on(only),
             many => many.par_iter_mut().for_each(go_on),
         }
+        runners
+            .iter()
+            .try_for_each(|runner| runner.simulation.expect_sound_clocks())?;
         if runners.iter().all(|runner| runner.wants.is_none()) {
             let outcome = |runner: &Runner| {
                 let simulation = &runner.simulation;

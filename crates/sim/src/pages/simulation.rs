@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use terrace_base::Nanos;
+use terrace_base::{Error, Nanos, Result};
 use terrace_policy::Location;
 use terrace_policy::eviction::Eviction;
 use terrace_policy::prefetch::{Engine, LifeStory};
@@ -69,6 +69,8 @@ pub struct Simulation {
     eviction: Option<Box<dyn Eviction>>,
     /// Buffer for the pages that leave early.
     leaving: Vec<Location>,
+    /// Whether the replacement policy has pages written that stay in DRAM.
+    has_writes: bool,
     engine: Option<Engine>,
     /// Fetched pages that were not touched, if a part of DRAM is kept for them.
     prefetch_cache: Option<Fifo>,
@@ -128,6 +130,7 @@ impl Simulation {
             ..Program::default()
         });
         Self {
+            has_writes: replacement.has_writes(),
             replacement,
             eviction,
             leaving: Vec::new(),
@@ -182,6 +185,20 @@ impl Simulation {
         self.timeline.points(end)
     }
 
+    /// Checks that no clock has gone too far to be counted on.
+    ///
+    /// # Errors
+    /// A failure if one has.
+    pub fn expect_sound_clocks(&self) -> Result<()> {
+        match self.threads.iter().any(Thread::is_beyond) {
+            false => Ok(()),
+            true => Err(Error::failure(
+                "a thread of the trace would run for more than 400 years; its instruction counts \
+                 cannot be right, or the time of an instruction is too long",
+            )),
+        }
+    }
+
     /// Adds touches of a program; `None` ends it.
     pub fn feed(&mut self, program: usize, batch: Option<&Arc<Batch>>) {
         let Some(batch) = batch else {
@@ -201,7 +218,7 @@ impl Simulation {
             self.programs[program].known_to += (run.end - begin) as u64;
             self.order_by_place(index, position);
             let thread = &mut self.threads[index];
-            thread.feed(batch, begin..run.end, given_back);
+            thread.feed(batch, begin..run.end, given_back, run.pause);
             thread.known_to = self.programs[program].known_to;
             thread.start_over();
             self.programs[program].last = Some(index);
@@ -241,7 +258,7 @@ impl Simulation {
                 }
                 // What it waits for comes before the point, even if it touches nothing in between.
                 if self.threads[index].is_ordered() {
-                    self.threads[index].feed(batch, 0..0, 0..0);
+                    self.threads[index].feed(batch, 0..0, 0..0, 0);
                     self.threads[index].start_over();
                 }
                 self.name_end(index, Mark::Point(program, point));

@@ -16,6 +16,9 @@ use crate::workload::{Batch, Reference, Target};
 /// Moment that is never reached.
 pub(super) const NEVER: Nanos = Nanos(u64::MAX);
 
+/// Moment at which clocks stop, 438 years: a thread that reaches it has impossible counts.
+const LAST: Nanos = Nanos(3 << 62);
+
 /// State of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
@@ -57,6 +60,8 @@ struct Stretch {
     range: Range<usize>,
     /// Pages of the batch that are given back before.
     discards: Range<usize>,
+    /// Instructions before.
+    pause: u64,
     /// Runs that have to complete before this one.
     after: Vec<Mark>,
     /// Names of the end of this run.
@@ -106,8 +111,10 @@ pub(super) struct Thread {
     pub(super) state: State,
     /// Computing time, in picoseconds.
     computed_ps: u64,
-    /// Time without computing: faults and waits.
+    /// Time without computing, faults and waits, and that of long pauses.
     stalled: Nanos,
+    /// Computing time of long pauses, more than `computed_ps` may hold.
+    paused: Nanos,
     /// Batch that holds the current run.
     batch: Option<Arc<Batch>>,
     /// Touches of the current run that were not made yet.
@@ -157,13 +164,18 @@ impl Thread {
     /// Returns the virtual time of the thread.
     #[inline]
     pub(super) fn now(&self) -> Nanos {
-        self.computed() + self.stalled
+        Nanos(self.computed_ps / 1000) + self.stalled
     }
 
     /// Returns the computing time.
     #[inline]
     pub(super) fn computed(&self) -> Nanos {
-        Nanos(self.computed_ps / 1000)
+        Nanos(self.computed_ps / 1000) + self.paused
+    }
+
+    /// Returns whether the clock is too far to count on.
+    pub(super) fn is_beyond(&self) -> bool {
+        self.now() >= LAST
     }
 
     /// Spends time without computing that DRAM for everything would cost as well.
@@ -225,12 +237,20 @@ impl Thread {
         !self.after.is_empty()
     }
 
-    /// Appends the run `range` of a batch; before it the pages at `discards` are given back.
-    pub(super) fn feed(&mut self, batch: &Arc<Batch>, range: Range<usize>, discards: Range<usize>) {
+    /// Appends the run `range` of a batch; before it the thread executes `pause` instructions, and
+    /// the pages at `discards` are given back.
+    pub(super) fn feed(
+        &mut self,
+        batch: &Arc<Batch>,
+        range: Range<usize>,
+        discards: Range<usize>,
+        pause: u64,
+    ) {
         self.later.push_back(Stretch {
             batch: Arc::clone(batch),
             range,
             discards,
+            pause,
             after: std::mem::take(&mut self.after),
             marks: Vec::new(),
         });
@@ -302,6 +322,9 @@ impl Thread {
             self.discards = next.discards;
             self.marks = next.marks;
             self.unborn = false;
+            if next.pause > 0 {
+                self.pause(next.pause);
+            }
             return Some(next.batch);
         }
         self.batch.take()
@@ -355,6 +378,17 @@ impl Thread {
     pub(super) fn give_back(&mut self, batch: Arc<Batch>, made: usize) {
         self.left.start += made;
         self.batch = Some(batch);
+    }
+
+    /// Advances the clock by the computing time of many instructions.
+    #[cold]
+    fn pause(&mut self, instructions: u64) {
+        let picos = u128::from(instructions) * u128::from(self.pace.0);
+        let left = LAST.saturating_sub(self.now());
+        let nanos = u64::try_from(picos / 1000).map_or(left, |nanos| left.min(Nanos(nanos)));
+        self.paused += nanos;
+        self.stalled += nanos;
+        self.computed_ps = self.computed_ps.saturating_add((picos % 1000) as u64);
     }
 
     /// Advances the clock by the computing time up to and including a touch. A line that is written back takes none.

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use terrace_base::{Error, Result};
 use terrace_policy::PAGE_BYTES;
 use terrace_trace::allocation::Allocations;
-use terrace_trace::{Block, Columns, Meta, Source, open_in};
+use terrace_trace::{Block, Columns, Meta, Reading, Source};
 
 use super::Recording;
 use super::objects::Objects;
@@ -85,7 +85,7 @@ pub fn open(recording: &Recording) -> Result<(Box<dyn Source>, Arc<Allocations>,
         contents: false,
         ..Columns::ALL
     };
-    let source = open_in(&recording.path, None, columns)?;
+    let source = Reading::default().open(&recording.path, columns)?;
     let allocations = source.meta().allocations.as_deref().cloned();
     let mut allocations = allocations.ok_or_else(|| {
         Error::usage(format!(

@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use terrace_base::schema::{Field, Tree};
 use terrace_base::{Context, Error, Result};
-use terrace_trace::Format;
+use terrace_trace::Reading;
+use terrace_trace::kept::place;
 
 use crate::pages::PageMachine;
 
@@ -33,7 +34,7 @@ impl Stamp {
     /// sweep reads its traces many times.
     pub fn of(path: &Path) -> Result<Self> {
         let cannot = || format!("cannot read the trace `{}`", path.display());
-        let metadata = path.metadata().or_fail(cannot)?;
+        let metadata = place(path).metadata().or_fail(cannot)?;
         if !metadata.is_file() {
             return Err(Error::usage(format!(
                 "`{}` is not a regular file; a sweep reads its traces several times",
@@ -64,20 +65,20 @@ impl Stamp {
 }
 
 /// Returns the key of a workload: all that its simulation depends on, except the machine.
-pub fn workload(trace: &Stamp, format: Option<Format>, limit: Option<u64>) -> Value {
+pub fn workload(trace: &Stamp, reading: &Reading, limit: Option<u64>) -> Value {
     #[derive(Serialize)]
     struct Key<'a> {
         version: u32,
         program: Option<Stamp>,
         trace: &'a Stamp,
-        format: Option<String>,
+        reading: String,
         limit: Option<u64>,
     }
     value(&Key {
         version: VERSION,
         program: Stamp::of_program(),
         trace,
-        format: format.map(|format| format.to_string()),
+        reading: format!("{reading:?}"),
         limit,
     })
 }
@@ -112,6 +113,7 @@ mod tests {
     use terrace_base::Nanos;
     use terrace_device::{Energy, Order};
     use terrace_policy::{prefetch, replacement};
+    use terrace_trace::Format;
 
     use super::*;
     use crate::pages::options::effective;
@@ -196,15 +198,15 @@ mod tests {
         };
         let (a, longer, later) = (stamp("a", 1), stamp("aa", 1), stamp("a", 2));
         let keys = [
-            workload(&a, None, None),
-            workload(&longer, None, None),
-            workload(&later, None, None),
-            workload(&a, Some(Format::parse("csv").unwrap()), None),
-            workload(&a, None, Some(1)),
+            workload(&a, &Reading::default(), None),
+            workload(&longer, &Reading::default(), None),
+            workload(&later, &Reading::default(), None),
+            workload(&a, &Some(Format::parse("csv").unwrap()).into(), None),
+            workload(&a, &Reading::default(), Some(1)),
         ];
         let keys: HashSet<_> = keys.iter().map(Value::to_string).collect();
         assert_eq!(keys.len(), 5);
-        assert!(keys.contains(&workload(&stamp("a", 1), None, None).to_string()));
+        assert!(keys.contains(&workload(&stamp("a", 1), &Reading::default(), None).to_string()));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use serde_json::Value;
 use terrace_base::error::Kind;
 use terrace_base::{self as base, Error, Result};
 use terrace_policy::prefetch::Future;
-use terrace_trace::{Columns, Format, open_in};
+use terrace_trace::{Columns, Reading};
 
 use crate::pages::Choice;
 use crate::pages::options::effective;
@@ -41,8 +41,8 @@ const PASS: usize = 16;
 pub struct Trace {
     /// Path of the file.
     pub path: PathBuf,
-    /// Format of the trace, where neither content nor name determines it.
-    pub format: Option<Format>,
+    /// How it is read, where it does not say so itself.
+    pub reading: Reading,
     /// Number of accesses to read; `None` for all.
     pub limit: Option<u64>,
 }
@@ -176,7 +176,7 @@ impl<'a> Task<'a> {
         let stamp = key::Stamp::of(&trace.path)?;
         Ok(Self {
             trace,
-            workload: key::workload(&stamp, trace.format, trace.limit),
+            workload: key::workload(&stamp, &trace.reading, trace.limit),
             accesses: trace.accesses()?,
             rows: OnceLock::new(),
         })
@@ -207,11 +207,11 @@ impl Trace {
             zeros,
             ..Columns::PAGES
         };
-        Workload::open(paths, self.format, self.limit, columns)
+        Workload::open(paths, &self.reading, self.limit, columns)
     }
 
     fn accesses(&self) -> Result<Option<u64>> {
-        let source = open_in(&self.path, self.format, Columns::PAGES)?;
+        let source = self.reading.open(&self.path, Columns::PAGES)?;
         let accesses = source.meta().accesses;
         Ok(accesses.map(|accesses| accesses.min(self.limit.unwrap_or(u64::MAX))))
     }
@@ -235,9 +235,9 @@ fn options(tasks: &[Task], machines: &[Choice]) -> String {
     let mut hash = FxHasher::default();
     let mut add = |text: String| hash.write(text.as_bytes());
     for task in tasks {
-        let (path, format) = (&task.trace.path, task.trace.format);
+        let (path, reading) = (&task.trace.path, &task.trace.reading);
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        add(format!("{path:?} {format:?} {:?};", task.trace.limit));
+        add(format!("{path:?} {reading:?} {:?};", task.trace.limit));
     }
     let fields = effective();
     for choice in machines {

@@ -361,7 +361,7 @@ mod placed {
     use terrace_sim::pages::{Placement, run};
     use terrace_sim::workload::Workload;
     use terrace_trace::allocation::{Allocations, Call, Object, Site};
-    use terrace_trace::{Block, Columns, create};
+    use terrace_trace::{Block, Columns, Reading, create};
 
     use super::*;
 
@@ -406,7 +406,7 @@ mod placed {
             objects,
         });
         sink.finish().unwrap();
-        Workload::open(&[path], None, None, Columns::PAGES).unwrap()
+        Workload::open(&[path], &Reading::default(), None, Columns::PAGES).unwrap()
     }
 
     fn machine_with(dram: usize, policy: &str, place: Arc<Placement>) -> PageMachine {

@@ -25,6 +25,32 @@ fn first_touches_cost_what_they_cost_with_dram_alone() {
 }
 
 #[test]
+fn a_pause_is_as_long_as_its_instructions_say() {
+    for pause in [
+        1 << 29,
+        (1 << 30) - 1,
+        1 << 30,
+        3_000_000_001,
+        1 << 50,
+        1 << 63,
+    ] {
+        let last = 10 + pause;
+        let trace = [
+            touch(0, 0, 1, W),
+            touch(1, 0, 3, R),
+            touch(0, 10, 2, R),
+            touch(0, last, 1, R),
+            touch(0, last + 5, 2, R),
+        ];
+        for block in 1..6 {
+            let outcome = simulate(settings(3), slice::from_ref(&trace.to_vec()), block);
+            assert_eq!(outcome.time(), Nanos(last + 5 + 2 * 13), "{pause} {block}");
+            assert_eq!(outcome.all_dram(), outcome.time());
+        }
+    }
+}
+
+#[test]
 fn a_fault_pays_for_the_write_and_the_read() {
     // 1 goes for 2 and is written at once, for there is no buffer; then it is read again, for
     // which 2 has to be written.

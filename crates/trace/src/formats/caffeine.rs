@@ -12,7 +12,7 @@
 use terrace_base::Result;
 
 use crate::access::{Access, Block, Columns};
-use crate::format::{Content, Declaration, Format};
+use crate::format::{Content, Declaration, Field, Format};
 use crate::input::Input;
 use crate::source::{Meta, Source};
 use crate::stream::lines;
@@ -23,6 +23,12 @@ pub const FORMAT: Format = Format::new(&Declaration {
     name: "caffeine",
     help: "address traces of Caffeine's simulator, only read",
     endings: &[],
+    fields: &[
+        Field::read("l or s", "a load or a store"),
+        Field::read("ADDRESS", "in bytes, hexadecimal after 0x"),
+        Field::read("INSTRUCTIONS", "those of the program since the line before"),
+    ],
+    example: "s 0x1fffff50 1\nl 0x1fffff58 1\n",
     content: Content::Text(plausible),
     open,
     create: None,

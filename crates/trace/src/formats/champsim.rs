@@ -14,19 +14,22 @@
 //! its number is that of its record. A file that was cut between two records cannot be recognised
 //! as cut.
 //!
-//! The accesses of one thread are written. Accesses of one instruction share a record as far as
-//! they fit, in their order. As ChampSim counts records, the instructions between two accesses are
-//! written as records without memory. If an instruction needs several records, as many of those are
-//! left out after it. Sizes are lost.
+//! The accesses of one thread are written, and one to several pages as one to each. Accesses of one
+//! instruction share a record as far as they fit, in their order. As ChampSim counts records, the
+//! instructions between two accesses are written as records without memory. If an instruction needs
+//! several records, as many of those are left out after it. Sizes are lost.
 
 use std::path::Path;
 
+use terrace_base::bytes::PAGE_BYTES;
 use terrace_base::{Error, Result};
 
 use crate::access::{Access, Block, Columns};
+use crate::allocation::Allocations;
 use crate::compression::Packed;
-use crate::format::{Content, Declaration, Format};
+use crate::format::{Content, Declaration, Field, Format};
 use crate::input::Input;
+use crate::lost::{Kind, Loss, Lost};
 use crate::source::{Meta, Sink, Source};
 use crate::stream::records;
 
@@ -35,9 +38,26 @@ pub const FORMAT: Format = Format::new(&Declaration {
     name: "champsim",
     help: "instructions of ChampSim, 64 bytes each",
     endings: &[".champsim", ".champsimtrace"],
+    fields: &[
+        Field::read(
+            "ip",
+            "the address of the instruction; its number is that of its record",
+        ),
+        Field::unread("is_branch, branch_taken", "truth values"),
+        Field::unread("destination_registers, source_registers", "registers"),
+        Field::read(
+            "destination_memory",
+            "2 addresses that are stored to, in bytes; 0 is none",
+        ),
+        Field::read(
+            "source_memory",
+            "4 addresses that are loaded from, in bytes; 0 is none",
+        ),
+    ],
+    example: "terrace trace convert --thread 0 a.parquet a.champsimtrace.xz\n",
     content: Content::Records(plausible),
     open,
-    create: Some(|path, _| Ok(Box::new(Writer::create(path)?))),
+    create: Some(|path, about| Ok(Box::new(Writer::create(path, about.len())?))),
 });
 
 /// Bytes in a record.
@@ -108,7 +128,20 @@ struct Writer {
     /// each access has a record of its own.
     uncounted: bool,
     pending: Pending,
+    lost: Lost,
 }
+
+/// What records do not keep, besides that one access is to several pages, and some instruction
+/// counts.
+const UNKEPT: [Kind; 7] = [
+    Kind::Sizes,
+    Kind::Threads,
+    Kind::Contents,
+    Kind::Dependences,
+    Kind::Zeros,
+    Kind::Discards,
+    Kind::Orders,
+];
 
 /// The record to which the next access may still belong.
 #[derive(Default)]
@@ -149,13 +182,17 @@ impl Pending {
 }
 
 impl Writer {
-    fn create(path: &Path) -> Result<Self> {
+    /// Begins a file, of a trace with so many keys of metadata.
+    fn create(path: &Path, about: usize) -> Result<Self> {
+        let mut lost = Lost::default();
+        lost.add(Kind::About, about as u64);
         Ok(Self {
             output: Packed::create(path)?,
             first: None,
             records: 0,
             uncounted: false,
             pending: Pending::default(),
+            lost,
         })
     }
 
@@ -171,6 +208,20 @@ impl Writer {
                 "a ChampSim trace cannot hold an access to address 0: there it means none",
             ));
         }
+        let last = access
+            .address
+            .saturating_add(u64::from(access.size.max(1)) - 1);
+        let mut pages = access.address / PAGE_BYTES + 1..=last / PAGE_BYTES;
+        self.lost.add(Kind::Crossings, u64::from(!pages.is_empty()));
+        self.touch(access)?;
+        pages.try_for_each(|page| {
+            let address = page * PAGE_BYTES;
+            self.touch(Access { address, ..access })
+        })
+    }
+
+    /// Adds an access to one page.
+    fn touch(&mut self, access: Access) -> Result<()> {
         let alone = self.uncounted && access.instruction == 0;
         if !alone && self.pending.take(access) {
             return Ok(());
@@ -182,8 +233,22 @@ impl Writer {
         Ok(())
     }
 
+    /// Returns of how many accesses of the pending record the number is not their instruction
+    /// count.
+    fn recounted(&self) -> u64 {
+        let (Some(first), Some(last)) = (self.first, self.pending.last) else {
+            return 0;
+        };
+        let number = last.instruction.saturating_sub(first.instruction);
+        match number.max(self.records) == last.instruction {
+            true => 0,
+            false => (self.pending.loads + self.pending.stores) as u64,
+        }
+    }
+
     /// Writes the pending record, behind the instructions before it that touched no memory.
     fn write_pending(&mut self) -> Result<()> {
+        self.lost.add(Kind::Instructions, self.recounted());
         let pending = std::mem::take(&mut self.pending);
         let (Some(first), Some(last)) = (self.first, pending.last) else {
             return Ok(());
@@ -209,7 +274,19 @@ impl Writer {
 
 impl Sink for Writer {
     fn write(&mut self, block: &Block) -> Result<()> {
+        self.lost.note(block, &UNKEPT);
         block.iter().try_for_each(|access| self.push(access))
+    }
+
+    fn allocations(&mut self, allocations: Allocations) {
+        let count = allocations.objects.len() as u64;
+        self.lost.add(Kind::Allocations, count);
+    }
+
+    fn lost(&self) -> Vec<Loss> {
+        let mut lost = self.lost.clone();
+        lost.add(Kind::Instructions, self.recounted());
+        lost.losses()
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {

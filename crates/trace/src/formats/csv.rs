@@ -3,8 +3,10 @@
 //! | column | | where it is missing |
 //! |---|---|---|
 //! | address | required | |
+//! | key, object, or obj_id | in its place, names of objects ([`crate::objects`]) | |
 //! | write, op, or is_write | `1`, `true`, `w`, `s`, `write`, `store`, or `0`, `false`, `r`, `l`, `read`, `load` | a read |
 //! | instruction, ip, process, thread, size | | 0 |
+//! | time, timestamp, clock_time | not read | |
 //!
 //! The columns stand in any order. Numbers are decimal, or hexadecimal with `0x`. Other columns are
 //! an error, for they may be misspelt. A text that was cut between two lines cannot be recognised
@@ -17,9 +19,12 @@ use csv::{ByteRecord, ErrorKind, Position, ReaderBuilder};
 use terrace_base::{Error, Result};
 
 use crate::access::{Access, Block, Columns};
+use crate::allocation::Allocations;
 use crate::compression::Packed;
-use crate::format::{Content, Declaration, Format};
+use crate::format::{Content, Declaration, Field, Format};
 use crate::input::{Input, NO_LINE_BREAK};
+use crate::lost::{Kind, Loss, Lost};
+use crate::objects::Objects;
 use crate::source::{Meta, Sink, Source};
 use crate::stream::records;
 use crate::text;
@@ -29,9 +34,32 @@ pub const FORMAT: Format = Format::new(&Declaration {
     name: "csv",
     help: "comma-separated values with a header",
     endings: &[".csv"],
+    fields: &[
+        Field::read(
+            "instruction",
+            "instructions that the thread had executed before; never falls (0 where it is not \
+             there)",
+        ),
+        Field::read("address", "the first byte that is touched, in bytes"),
+        Field::read("ip", "the address of the instruction (0)"),
+        Field::read("process", "the process, 0 to 65535 (0)"),
+        Field::read("thread", "the thread, 0 to 65535 (0)"),
+        Field::read("size", "bytes that are touched, up to 1 MiB (0: not known)"),
+        Field::read(
+            "write",
+            "also op, is_write: w, s, write, store, true, 1, or r, l, read, load, false, 0 \
+             (a read)",
+        ),
+        Field::read(
+            "key",
+            "also object, obj_id: in place of address, the name of an object, a number",
+        ),
+        Field::unread("time", "also timestamp, clock_time: when it was"),
+    ],
+    example: "address,op\n4096,w\n0x2000,r\n",
     content: Content::Text(plausible),
     open,
-    create: Some(|path, _| Ok(Box::new(Writer::create(path)?))),
+    create: Some(|path, about| Ok(Box::new(Writer::create(path, about.len())?))),
 });
 
 /// The header that is written.
@@ -42,7 +70,9 @@ const HEADER: &str = "instruction,address,ip,process,thread,size,write";
 type Column = (&'static str, fn(&mut Access, &[u8]) -> bool);
 
 /// All columns; one stands for `write`, `op` and `is_write`.
-static COLUMNS: [Column; 7] = [
+static COLUMNS: [Column; 9] = [
+    ("Key", |access, text| put(&mut access.address, text)),
+    ("Time", |_, _| true),
     ("Instruction", |access, text| {
         put(&mut access.instruction, text)
     }),
@@ -65,7 +95,12 @@ fn put<T: TryFrom<u64>>(into: &mut T, text: &[u8]) -> bool {
 
 /// Returns the column called `name`.
 fn column(name: &[u8]) -> Option<&'static Column> {
-    let name = text::column(str::from_utf8(name).ok()?);
+    let name = text::column(str::from_utf8(name.trim_ascii()).ok()?);
+    let name = match &*name {
+        "object" | "obj_id" => "key".to_owned(),
+        "timestamp" | "clock_time" => "time".to_owned(),
+        _ => name,
+    };
     let is_named = |(known, _): &&Column| known.eq_ignore_ascii_case(&name);
     COLUMNS.iter().find(is_named)
 }
@@ -73,7 +108,12 @@ fn column(name: &[u8]) -> Option<&'static Column> {
 /// Returns whether `line` may be the header.
 fn plausible(line: &[u8]) -> bool {
     let mut names = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    names.any(|name| name.trim_ascii_start().eq_ignore_ascii_case(b"address"))
+    names.any(|name| column(name).is_some_and(|(known, _)| is_place(known)))
+}
+
+/// Returns whether a column says what is touched.
+fn is_place(name: &str) -> bool {
+    matches!(name, "Address" | "Key")
 }
 
 fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
@@ -83,7 +123,20 @@ fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
         Err(e) => return Err(wrong(&csv, &e)),
     };
     let columns = columns(csv.get_ref(), &header)?;
-    let meta = Meta::of(FORMAT, names(&columns, "Instruction"));
+    let (read, ignored) = columns.iter().partition(|(name, _)| *name != "Time");
+    let named = |columns: Vec<&&Column>| {
+        let names = columns.iter().map(|(name, _)| name.to_ascii_lowercase());
+        names.collect()
+    };
+    let meta = Meta {
+        objects: match names(&columns, "Key") {
+            true => Objects::Named,
+            false => Objects::None,
+        },
+        columns: named(read),
+        ignored: named(ignored),
+        ..Meta::of(FORMAT, names(&columns, "Instruction"))
+    };
     let mut reader = Reader {
         csv,
         columns,
@@ -100,22 +153,31 @@ fn names(columns: &[&Column], name: &str) -> bool {
 
 /// The columns that the header names.
 fn columns(input: &Input, header: &ByteRecord) -> Result<Vec<&'static Column>> {
-    let mut columns = Vec::new();
+    let mut columns: Vec<&'static Column> = Vec::new();
     for name in header {
         let Some(column) = column(name) else {
             let what = format!(
-                "the column {} is not known; there are {HEADER}, and op and is_write for write",
+                "the column {} is not known; there are {HEADER}; op and is_write for write; key, \
+                 object and obj_id for address; and time, timestamp and clock_time, which are not \
+                 read",
                 text::quote(name)
             );
             return Err(input.corrupt(0, &what));
         };
+        if is_place(column.0) && columns.iter().any(|(name, _)| is_place(name)) {
+            let what = format!(
+                "the column {} says what is touched, and so does one before it; leave one away",
+                text::quote(name)
+            );
+            return Err(input.corrupt(0, &what));
+        }
         if names(&columns, column.0) {
             let what = format!("the column {} stands there twice", text::quote(name));
             return Err(input.corrupt(0, &what));
         }
         columns.push(column);
     }
-    if !names(&columns, "Address") {
+    if !columns.iter().any(|(name, _)| is_place(name)) {
         return Err(input.corrupt(
             0,
             "the header, which is the first line, has no column `address`",
@@ -199,13 +261,27 @@ fn wrong(csv: &csv::Reader<Input>, error: &csv::Error) -> Error {
 struct Writer {
     output: Packed,
     lines: String,
+    lost: Lost,
 }
 
+/// What lines do not keep.
+const UNKEPT: [Kind; 5] = [
+    Kind::Contents,
+    Kind::Dependences,
+    Kind::Zeros,
+    Kind::Discards,
+    Kind::Orders,
+];
+
 impl Writer {
-    fn create(path: &Path) -> Result<Self> {
+    /// Begins a file, of a trace with so many keys of metadata.
+    fn create(path: &Path, about: usize) -> Result<Self> {
+        let mut lost = Lost::default();
+        lost.add(Kind::About, about as u64);
         Ok(Self {
             output: Packed::create(path)?,
             lines: format!("{HEADER}\n"),
+            lost,
         })
     }
 
@@ -229,8 +305,18 @@ impl Writer {
 
 impl Sink for Writer {
     fn write(&mut self, block: &Block) -> Result<()> {
+        self.lost.note(block, &UNKEPT);
         block.iter().for_each(|access| self.line(access));
         self.write_lines()
+    }
+
+    fn allocations(&mut self, allocations: Allocations) {
+        let count = allocations.objects.len() as u64;
+        self.lost.add(Kind::Allocations, count);
+    }
+
+    fn lost(&self) -> Vec<Loss> {
+        self.lost.losses()
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {

@@ -17,7 +17,7 @@
 use terrace_base::Result;
 
 use crate::access::{Access, Block, Columns};
-use crate::format::{Content, Declaration, Format};
+use crate::format::{Content, Declaration, Field, Format};
 use crate::input::Input;
 use crate::source::{Meta, Source};
 use crate::stream::lines;
@@ -28,6 +28,19 @@ pub const FORMAT: Format = Format::new(&Declaration {
     name: "lackey",
     help: "text of valgrind's lackey, only read",
     endings: &[".lackey"],
+    fields: &[
+        Field::read("I ADDRESS,SIZE", "an instruction, which is counted"),
+        Field::read(
+            "L ADDRESS,SIZE",
+            "a load; the address is hexadecimal, the size in bytes",
+        ),
+        Field::read("S ADDRESS,SIZE", "a store"),
+        Field::read(
+            "M ADDRESS,SIZE",
+            "a load and a store of the same bytes: one access that writes",
+        ),
+    ],
+    example: "I  0401b770,3\n L 1fff000748,8\n",
     content: Content::Text(plausible),
     open,
     create: None,

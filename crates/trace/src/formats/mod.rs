@@ -16,8 +16,10 @@ use terrace_base::{Error, Result};
 
 use crate::access::Columns;
 use crate::compression::Compression;
-use crate::format::{Content, Format};
+use crate::format::{Content, Field, Format};
 use crate::input::Input;
+use crate::objects::{Extent, Objects, placed};
+use crate::reading::Reading;
 use crate::sound::sound;
 use crate::source::{Sink, Source};
 
@@ -78,7 +80,7 @@ impl Format {
 /// Returns a failure if the file cannot be read or is corrupt, and a usage error if its format
 /// cannot be told.
 pub fn open(path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
-    detected(path, columns, || {
+    detected(path, &Reading::default(), columns, || {
         let endings: Vec<_> = usual_endings(Format::ALL.iter()).collect();
         format!("give it the ending of its format ({})", endings.join(", "))
     })
@@ -89,17 +91,18 @@ pub fn open(path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
 /// # Errors
 /// Returns a failure if the file cannot be read or is not of this format.
 pub fn open_as(path: &Path, format: Format, columns: Columns) -> Result<Box<dyn Source>> {
-    source(path, Input::open(path)?, format, columns)
+    open_in(path, &Some(format).into(), columns)
 }
 
-/// Opens a trace as [`open_as`] does if a format is given, otherwise as [`open`] does.
+/// Opens a trace that is read so: as [`open_as`] does if a format is given, otherwise as [`open`]
+/// does.
 ///
 /// # Errors
 /// Returns the errors of [`open_as`] and [`open`].
-pub fn open_in(path: &Path, format: Option<Format>, columns: Columns) -> Result<Box<dyn Source>> {
-    match format {
-        Some(format) => open_as(path, format, columns),
-        None => detected(path, columns, || {
+pub fn open_in(path: &Path, reading: &Reading, columns: Columns) -> Result<Box<dyn Source>> {
+    match reading.format {
+        Some(format) => source(path, Input::open(path)?, format, reading, columns),
+        None => detected(path, reading, columns, || {
             format!("say which it is: {}", names(Format::ALL).join(", "))
         }),
     }
@@ -108,6 +111,7 @@ pub fn open_in(path: &Path, format: Option<Format>, columns: Columns) -> Result<
 /// Opens a trace that shows its format; `advice` says what to do if it does not.
 fn detected(
     path: &Path,
+    reading: &Reading,
     columns: Columns,
     advice: impl FnOnce() -> String,
 ) -> Result<Box<dyn Source>> {
@@ -119,12 +123,33 @@ fn detected(
             advice()
         ))
     })?;
-    source(path, input, format, columns)
+    source(path, input, format, reading, columns)
 }
 
-fn source(path: &Path, input: Input, format: Format, columns: Columns) -> Result<Box<dyn Source>> {
+fn source(
+    path: &Path,
+    input: Input,
+    format: Format,
+    reading: &Reading,
+    columns: Columns,
+) -> Result<Box<dyn Source>> {
     let source = (format.declaration().open)(input, columns)?;
-    Ok(sound(path, source))
+    let extent = match source.meta().objects {
+        Objects::Named => Some(reading.objects.unwrap_or(Extent::Sized)),
+        Objects::None | Objects::Placed => reading.objects,
+    };
+    let source = match extent {
+        Some(extent) => placed(source, extent),
+        None => source,
+    };
+    let mut meta = source.meta().clone();
+    if meta.columns.is_empty() {
+        let (read, ignored): (Vec<_>, Vec<_>) =
+            format.fields().iter().partition(|field| field.is_read);
+        let names = |fields: Vec<&Field>| fields.iter().map(|field| field.name.into()).collect();
+        (meta.columns, meta.ignored) = (names(read), names(ignored));
+    }
+    Ok(sound(path, source, meta))
 }
 
 /// Begins a trace, whose format the ending of its name tells. The file gets this name when the

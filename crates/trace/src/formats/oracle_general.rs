@@ -9,16 +9,13 @@
 //!
 //! From libCacheSim's `traceReader/customizedReader/oracle/oracleGeneralBin.h`.
 //!
-//! An object becomes a page, so that a simulation of pages sees each as one: object `id` is read
-//! as address `id * 4096`, and as no more than 4096 bytes. Ids of 2^51 and more, which have no such address (hashes, mostly),
-//! get the pages from 2^51 on in the order of their appearance. Objects are read, never written,
-//! and no instructions are counted. A file that was cut between two records cannot be recognised as
-//! cut.
+//! Ids are the names of objects, which are given pages ([`crate::objects`]). Objects are read,
+//! never written, and no instructions are counted. A file that was cut between two records cannot
+//! be recognised as cut.
 //!
-//! Each access is written as a request for a page: the id is the page number, with the process in
-//! the
-//! highest 12 bits; the size is a page's; the time is the request's index. The byte within the
-//! page, and whether it was written, are lost.
+//! Each access is written as requests for its pages: the id is the page number, with the process in
+//! the highest 12 bits; the size is a page's; the time is the request's index. The bytes within the
+//! pages, and whether they were written, are lost.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,9 +23,12 @@ use std::path::Path;
 use terrace_base::{Error, Result};
 
 use crate::access::{Access, Block, Columns};
+use crate::allocation::Allocations;
 use crate::compression::Packed;
-use crate::format::{Content, Declaration, Format};
+use crate::format::{Content, Declaration, Field, Format};
 use crate::input::Input;
+use crate::lost::{Kind, Loss, Lost};
+use crate::objects::Objects;
 use crate::source::{Meta, Sink, Source};
 use crate::stream::records;
 
@@ -37,9 +37,19 @@ pub const FORMAT: Format = Format::new(&Declaration {
     name: "oracle-general",
     help: "requests of libCacheSim, 24 bytes each",
     endings: &[".oracleGeneral", ".oracleGeneral.bin"],
+    fields: &[
+        Field::unread("clock_time", "seconds, 32 bits"),
+        Field::read("obj_id", "the name of an object, 64 bits"),
+        Field::read("obj_size", "its size in bytes, 32 bits"),
+        Field::read(
+            "next_access_vtime",
+            "the index of its next request: checked, not used",
+        ),
+    ],
+    example: "terrace trace convert a.parquet a.oracleGeneral.bin\n",
     content: Content::Records(plausible),
     open,
-    create: Some(|path, _| Ok(Box::new(Writer::create(path)?))),
+    create: Some(|path, about| Ok(Box::new(Writer::create(path, about.len())?))),
 });
 
 /// Bytes in a record.
@@ -48,8 +58,6 @@ const RECORD: usize = 24;
 const PAGE_BITS: u32 = 12;
 /// Bytes in a page.
 const PAGE: u32 = 1 << PAGE_BITS;
-/// The first id that is not its own page number.
-const RENUMBERED: u64 = 1 << 51;
 /// The highest process whose pages have ids.
 const PROCESSES: u16 = 1 << PAGE_BITS;
 /// Mark of no next request.
@@ -76,11 +84,10 @@ fn bytes<const N: usize>(record: &[u8; RECORD], at: usize) -> [u8; N] {
 fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
     let meta = Meta {
         accesses: input.bytes.map(|bytes| bytes / RECORD as u64),
+        objects: Objects::Named,
         ..Meta::of(FORMAT, false)
     };
     let mut index = 0;
-    // The pages of ids that are not their own page numbers.
-    let mut renumbered = HashMap::new();
     let next = move |block: &mut Block| {
         let at = input.position;
         let Some(record) = input.record::<RECORD>()? else {
@@ -93,15 +100,9 @@ fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
             return Err(input.corrupt(at, &what));
         }
         index += 1;
-        let id = u64::from_le_bytes(bytes(&record, 4));
-        let new = RENUMBERED + renumbered.len() as u64;
-        let page = match id < RENUMBERED {
-            true => id,
-            false => *renumbered.entry(id).or_insert(new),
-        };
         block.push(Access {
-            address: page << PAGE_BITS,
-            size: u32::from_le_bytes(bytes(&record, 12)).min(PAGE),
+            address: u64::from_le_bytes(bytes(&record, 4)),
+            size: u32::from_le_bytes(bytes(&record, 12)),
             ..Access::default()
         });
         Ok(true)
@@ -122,24 +123,32 @@ struct Writer {
     lost: Lost,
 }
 
-/// Properties of accesses that requests cannot hold.
-#[derive(Default)]
-struct Lost {
-    writes: u64,
-    threads: bool,
-    instructions: bool,
-    ips: bool,
-}
+/// What requests do not keep, besides that one is to several pages.
+const UNKEPT: [Kind; 10] = [
+    Kind::Writes,
+    Kind::Bytes,
+    Kind::Threads,
+    Kind::Instructions,
+    Kind::Ips,
+    Kind::Contents,
+    Kind::Dependences,
+    Kind::Zeros,
+    Kind::Discards,
+    Kind::Orders,
+];
 
 impl Writer {
-    fn create(path: &Path) -> Result<Self> {
+    /// Begins a file, of a trace with so many keys of metadata.
+    fn create(path: &Path, about: usize) -> Result<Self> {
+        let mut lost = Lost::default();
+        lost.add(Kind::About, about as u64);
         Ok(Self {
             output: Packed::create(path)?,
             objects: Vec::new(),
             numbers: HashMap::new(),
             requests: Vec::new(),
             next: Vec::new(),
-            lost: Lost::default(),
+            lost,
         })
     }
 
@@ -149,8 +158,17 @@ impl Writer {
                 "an oracleGeneral trace has room for {PROCESSES} processes; this one has more"
             )));
         }
-        let page = access.address >> PAGE_BITS;
-        let id = u64::from(access.process) << (64 - PAGE_BITS) | page;
+        let last = access
+            .address
+            .saturating_add(u64::from(access.size.max(1)) - 1);
+        let (first, last) = (access.address >> PAGE_BITS, last >> PAGE_BITS);
+        self.lost.add(Kind::Crossings, u64::from(last > first));
+        (first..=last).try_for_each(|page| self.request(access.process, page))
+    }
+
+    /// Adds a request for a page.
+    fn request(&mut self, process: u16, page: u64) -> Result<()> {
+        let id = u64::from(process) << (64 - PAGE_BITS) | page;
         let new = u32::try_from(self.objects.len()).map_err(|_| {
             Error::usage("an oracleGeneral trace of more than 2^32 pages cannot be written")
         })?;
@@ -164,36 +182,23 @@ impl Writer {
         }
         self.requests.push(number);
         self.next.push(NEVER);
-        self.lost.note(access);
         Ok(())
-    }
-}
-
-impl Lost {
-    fn note(&mut self, access: Access) {
-        self.writes += u64::from(access.write);
-        self.threads |= access.thread != access.process;
-        self.instructions |= access.instruction != 0;
-        self.ips |= access.ip != 0;
     }
 }
 
 impl Sink for Writer {
     fn write(&mut self, block: &Block) -> Result<()> {
+        self.lost.note(block, &UNKEPT);
         block.iter().try_for_each(|access| self.push(access))
     }
 
-    fn lost(&self) -> Vec<String> {
-        let writes = format!("that {} accesses wrote", self.lost.writes);
-        let all = [
-            (self.lost.writes > 0, &*writes),
-            (true, "which bytes of a page were touched"),
-            (self.lost.threads, "threads"),
-            (self.lost.instructions, "instruction counts"),
-            (self.lost.ips, "addresses of instructions"),
-        ];
-        let lost = all.into_iter().filter(|(lost, _)| *lost);
-        lost.map(|(_, what)| what.to_owned()).collect()
+    fn allocations(&mut self, allocations: Allocations) {
+        let count = allocations.objects.len() as u64;
+        self.lost.add(Kind::Allocations, count);
+    }
+
+    fn lost(&self) -> Vec<Loss> {
+        self.lost.losses()
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
@@ -211,7 +216,7 @@ fn record(index: usize, id: u64, next: i64) -> [u8; RECORD] {
     let time = u32::try_from(index).unwrap_or(u32::MAX);
     record[0..4].copy_from_slice(&time.to_le_bytes());
     record[4..12].copy_from_slice(&id.to_le_bytes());
-    record[12..16].copy_from_slice(&(1u32 << PAGE_BITS).to_le_bytes());
+    record[12..16].copy_from_slice(&PAGE.to_le_bytes());
     record[16..24].copy_from_slice(&next.to_le_bytes());
     record
 }

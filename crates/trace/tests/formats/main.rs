@@ -6,5 +6,6 @@ mod common;
 mod damage;
 mod detection;
 mod examples;
+mod pairs;
 mod reading;
 mod writing;

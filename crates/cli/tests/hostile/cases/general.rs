@@ -51,7 +51,7 @@ pub fn cases() -> Vec<Case> {
             .code(1),
         case("input_that_is_no_trace", "trace info -")
             .input(Input::Bytes(b"0,0,r,64".to_vec()))
-            .failure("`-`"),
+            .usage("the format of the trace `-` shows neither in it nor in its name"),
         case("help_to_a_full_disk", "--help")
             .output(Output::Full)
             .failure("cannot write"),

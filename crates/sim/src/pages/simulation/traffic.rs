@@ -312,7 +312,16 @@ impl Simulation {
 
     /// Starts the writes of dirty pages that stay in DRAM, which the policy asks for; returns what they are. A page
     /// that is still being written is written when it leaves, and so are all if the tier holds no page of DRAM.
+    #[inline]
     pub(super) fn write_staying(&mut self, now: Nanos) -> Vec<Departure> {
+        match self.has_writes {
+            true => self.write_asked(now),
+            false => Vec::new(),
+        }
+    }
+
+    /// Does the same for a policy that asks.
+    fn write_asked(&mut self, now: Nanos) -> Vec<Departure> {
         let mut begun = Vec::new();
         for page in self.replacement.writes() {
             let flags = self.store.flags(page);

@@ -1,6 +1,7 @@
 //! Names and types of the columns, and the mark of our own files.
 
 use crate::access::Block;
+use crate::lost::Kind;
 
 /// The name of the format.
 pub(super) const NAME: &str = "native";
@@ -39,6 +40,16 @@ impl Layout {
             Self::Zeros
         } else {
             Self::Plain
+        }
+    }
+
+    /// Returns what a trace of this layout has no column for.
+    pub(super) fn unkept(self) -> &'static [Kind] {
+        match self {
+            Self::Plain => &[Kind::Contents, Kind::Dependences, Kind::Zeros],
+            Self::Contents => &[Kind::Dependences, Kind::Zeros],
+            Self::Depends => &[Kind::Contents, Kind::Zeros],
+            Self::Zeros => &[Kind::Contents, Kind::Dependences],
         }
     }
 

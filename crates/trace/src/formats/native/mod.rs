@@ -71,16 +71,18 @@ mod reader;
 mod table;
 mod writer;
 
+use std::fs::File;
 use std::path::Path;
 
 use layout::NAME;
-use terrace_base::{Error, Result};
+use terrace_base::{Context, Error, Result};
 use writer::Writer;
 
 use crate::access::Columns;
 use crate::compression::Compression;
-use crate::format::{Content, Declaration, Format};
+use crate::format::{Content, Declaration, Field, Format};
 use crate::input::Input;
+use crate::kept::{Kept, place};
 use crate::source::{Sink, Source};
 
 /// The declaration of the format.
@@ -88,20 +90,47 @@ pub const FORMAT: Format = Format::new(&Declaration {
     name: NAME,
     help: "our own: a Parquet file, one row an access",
     endings: &[".parquet"],
+    fields: &[
+        Field::read(
+            "instruction",
+            "instructions that the thread had executed before; never falls (0 where it is not \
+             there)",
+        ),
+        Field::read("address", "the first byte that is touched, in bytes"),
+        Field::read("ip", "the address of the instruction (0)"),
+        Field::read("process", "the process, 0 to 65535 (0)"),
+        Field::read("thread", "the thread, 0 to 65535 (0)"),
+        Field::read("size", "bytes that are touched, up to 1 MiB (0: not known)"),
+        Field::read(
+            "write",
+            "also op, is_write: w, s, write, store, true, 1, or r, l, read, load, false, 0 \
+             (a read)",
+        ),
+    ],
+    example: "terrace record -o a.parquet -- ./program\n",
     content: Content::Magic(b"PAR1"),
     open,
     create: Some(create),
 });
 
 fn open(input: Input, columns: Columns) -> Result<Box<dyn Source>> {
-    let path = &input.path;
+    let path = input.path.clone();
     if let Some(compression) = input.compression {
         return Err(Error::usage(format!(
             "`{}` is a Parquet file packed with {compression}; unpack it first, it is packed inside",
             path.display()
         )));
     }
-    reader::open(path, columns)
+    // Its description lies at its end.
+    let file = match input.bytes {
+        Some(_) => File::open(place(&path)).or_fail(|| cannot(&path))?,
+        None => Kept::keep(&path, input)?.into_file(),
+    };
+    reader::open(&path, file, columns)
+}
+
+fn cannot(path: &Path) -> String {
+    format!("cannot read the trace `{}`", path.display())
 }
 
 fn create(path: &Path, about: &[(String, String)]) -> Result<Box<dyn Sink>> {

@@ -18,8 +18,10 @@ use super::table::{self, Event};
 use crate::access::{Block, Columns};
 use crate::allocation::Allocations;
 use crate::discard::Discard;
+use crate::objects::{self, Objects};
 use crate::order::Order;
 use crate::source::{Meta, Source, made};
+use crate::tally::Tally;
 use crate::text;
 
 /// Accesses in a block: few enough that their columns stay in a core's second-level
@@ -79,10 +81,8 @@ struct Group {
 }
 
 /// Opens a file.
-pub(super) fn open(path: &Path, wanted: Columns) -> Result<Box<dyn Source>> {
-    let cannot = || format!("cannot read the trace `{}`", path.display());
-    let file = File::open(path).or_fail(cannot)?;
-    let bytes = file.metadata().or_fail(cannot)?.len();
+pub(super) fn open(path: &Path, file: File, wanted: Columns) -> Result<Box<dyn Source>> {
+    let bytes = file.metadata().or_fail(|| super::cannot(path))?.len();
     let parquet = unpanicked(|| ParquetMetaDataReader::new().parse_and_finish(&file))
         .map_err(|_| no_parquet(path, bytes))?;
     check(path, &parquet, bytes)?;
@@ -407,8 +407,17 @@ fn meta(parquet: &ParquetMetaData, allocations: Option<Allocations>) -> Meta {
     let is = |layout| {
         value(parquet, VERSION_KEY).is_some_and(|version| Layout::of(&version) == Some(layout))
     };
+    let columns = parquet.file_metadata().schema_descr().columns().iter();
+    let objects = match key_values(parquet).any(|(key, _)| key == objects::KEY) {
+        true => Objects::Placed,
+        false => Objects::None,
+    };
     Meta {
         format: NAME.to_owned(),
+        objects,
+        columns: columns.map(|column| column.path().string()).collect(),
+        ignored: Vec::new(),
+        tally: Tally::default(),
         accesses: u64::try_from(parquet.file_metadata().num_rows()).ok(),
         counts_instructions: groups
             .filter_map(|group| chunk(parquet, group, "instruction"))

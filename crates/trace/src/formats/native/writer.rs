@@ -20,6 +20,7 @@ use super::table;
 use crate::access::Block;
 use crate::allocation::Allocations;
 use crate::discard::Discard;
+use crate::lost::{Loss, Lost};
 use crate::order::Order;
 use crate::source::Sink;
 
@@ -42,6 +43,7 @@ pub(super) struct Writer {
     before: u64,
     discards: table::Writer<Discard>,
     orders: table::Writer<Order>,
+    lost: Lost,
 }
 
 /// The file, whose columns are known with the first accesses.
@@ -67,6 +69,7 @@ impl Writer {
             before: 0,
             discards: table::Writer::default(),
             orders: table::Writer::default(),
+            lost: Lost::default(),
         })
     }
 
@@ -172,6 +175,7 @@ impl Sink for Writer {
             return Ok(());
         }
         let layout = self.begin(Layout::of_block(block))?;
+        self.lost.note(block, layout.unkept());
         let first = self.before + self.rows.len() as u64;
         for discard in &block.discards {
             self.discards.push(first + discard.row, discard);
@@ -233,6 +237,10 @@ impl Sink for Writer {
         for (key, value) in allocations::metadata(&allocations) {
             self.note(key, &value);
         }
+    }
+
+    fn lost(&self) -> Vec<Loss> {
+        self.lost.losses()
     }
 
     fn bytes(&self) -> u64 {

@@ -1,0 +1,40 @@
+//! How a trace is read, where that does not show in it.
+
+use std::path::Path;
+
+use terrace_base::Result;
+
+use crate::access::Columns;
+use crate::format::Format;
+use crate::formats::open_in;
+use crate::objects::Extent;
+use crate::source::Source;
+
+/// How traces are read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// Their format; where none is given, their content or their name tells.
+    pub format: Option<Format>,
+    /// How many pages an object has. If given, the addresses of any trace are names of objects;
+    /// otherwise those of formats of objects are, by their sizes.
+    pub objects: Option<Extent>,
+}
+
+impl Reading {
+    /// Opens a trace, with these columns.
+    ///
+    /// # Errors
+    /// The errors of [`open_in`](crate::open_in).
+    pub fn open(&self, path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
+        open_in(path, self, columns)
+    }
+}
+
+impl From<Option<Format>> for Reading {
+    fn from(format: Option<Format>) -> Self {
+        Self {
+            format,
+            ..Self::default()
+        }
+    }
+}
