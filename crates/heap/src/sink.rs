@@ -8,6 +8,9 @@ use crate::error::Result;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
 
+/// Words that are loaded at once where there may be changes.
+const CHANGED_WORDS: usize = 16;
+
 /// A source of words: a pool, with the changes of an operation or a transaction that are not in it yet.
 /// All offsets are checked against the bounds of the pool.
 pub(crate) trait Source {
@@ -30,6 +33,17 @@ pub(crate) trait Source {
     /// Same as [`Source::is_changed`].
     #[inline(always)]
     fn is_changed_at(&self, _offset: u64, _len: u64) -> Result<bool> {
+        self.is_changed()
+    }
+
+    /// Same as [`Source::is_changed_at`], for many bytes, and those near them, at a price that does not
+    /// grow with their number.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Source::is_changed`].
+    #[inline(always)]
+    fn is_changed_near(&self, _offset: u64, _len: u64) -> Result<bool> {
         self.is_changed()
     }
 
@@ -77,9 +91,15 @@ pub(crate) trait Source {
     /// Same as [`Source::load`].
     #[inline(never)]
     fn load_changed(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        let mut words = vec![0; into.len().div_ceil(8)];
-        self.load(offset, &mut words)?;
-        into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
+        let len = into.len().next_multiple_of(8) as u64;
+        self.pool().check(offset, len, "a container")?;
+        let mut words = [0; CHANGED_WORDS];
+        let pieces = into.chunks_mut(size_of_val(&words));
+        for (at, piece) in (offset..).step_by(size_of_val(&words)).zip(pieces) {
+            let words = &mut words[..piece.len().div_ceil(8)];
+            self.load(at, words)?;
+            piece.copy_from_slice(&bytemuck::cast_slice(words)[..piece.len()]);
+        }
         Ok(())
     }
 

@@ -261,6 +261,12 @@ impl<S, M: Medium> Source for Reader<'_, S, M> {
             .map_or(Ok(false), |tx| tx.is_changed_at(offset, len))
     }
 
+    #[inline]
+    fn is_changed_near(&self, offset: u64, len: u64) -> Result<bool> {
+        self.tx
+            .map_or(Ok(false), |tx| tx.is_changed_near(offset, len))
+    }
+
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {
         if let Some(tx) = self.tx {
             tx.overlay(offset, loaded);

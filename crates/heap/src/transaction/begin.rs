@@ -11,6 +11,7 @@ use crate::heap::Heap;
 use crate::medium::Medium;
 
 use super::held::Guarded;
+use super::write_set::Glance;
 use super::{Shared, Transaction, ended};
 
 /// An outermost transaction of this thread.
@@ -206,6 +207,7 @@ impl<M: Medium> Heap<M> {
             broken: Cell::default(),
             ended: Cell::default(),
             changes: Cell::default(),
+            glance: Glance::default(),
         });
         let heap = self.id();
         let listed = Active {

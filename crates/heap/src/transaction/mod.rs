@@ -27,7 +27,7 @@ use crate::ptr::Ptr;
 use crate::sink::{Contents, Source};
 
 use held::Guards;
-use write_set::WriteSet;
+use write_set::{Glance, WriteSet};
 
 /// The log for a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,13 +89,14 @@ struct Shared<M: Medium> {
     ended: Cell<bool>,
     /// Counts changes, so that cursors notice that their copies are out of date.
     changes: Cell<u64>,
+    glance: Glance,
 }
 
 #[derive(Default)]
 struct State {
     writes: WriteSet,
-    /// Objects to which nothing points yet: their offsets, and their bytes, a multiple of 16.
-    new: BTreeMap<u64, u64>,
+    /// Objects to which nothing points yet, by their offsets.
+    new: BTreeMap<u64, New>,
     /// Whether new objects may be changed directly, so that their records have no check of them.
     direct: bool,
     /// Objects to be freed at the commit.
@@ -186,7 +187,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         all[(offset - first) as usize..][..bytes.len()].copy_from_slice(bytes);
         let len = new.len() as u64 * WORD_BYTES;
         let mut state = self.state()?;
-        if state.is_new(first, len) {
+        if self.change_new(&mut state, first, len) {
             self.pool().store_words(first, &new);
             return Ok(());
         }
@@ -197,6 +198,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
             Hint::Words => true,
             Hint::Object => false,
         };
+        self.shared.glance.add(first, len);
         if !as_words {
             state.writes.write(first, &new);
             return Ok(());
@@ -234,7 +236,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let mut state = self.state()?;
         let made = core.with_room(|| core.make(&mut core.hold_open()?, contents))?;
         self.touch();
-        state.new.insert(made.offset, made.len);
+        self.shared.glance.made.add(made.offset, made.len);
+        state.new.insert(made.offset, made);
         Ok(made.offset)
     }
 
@@ -248,8 +251,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let mut state = self.state()?;
         let mut held = core.hold();
         self.touch();
-        if let Some(len) = state.new.remove(&at.offset()) {
-            state.writes.forget(at.offset(), at.offset() + len);
+        if let Some(new) = state.new.remove(&at.offset()) {
+            state.writes.forget(at.offset(), at.offset() + new.len);
             core.unmake(&mut held, at.offset());
             return Ok(());
         }
@@ -265,8 +268,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
     /// There is no such object, or this transaction has freed it.
     pub fn bytes_of<T>(&self, at: Ptr<T>) -> Result<u64> {
         let state = self.state()?;
-        if let Some(&bytes) = state.new.get(&at.offset()) {
-            return Ok(bytes);
+        if let Some(new) = state.new.get(&at.offset()) {
+            return Ok(new.len);
         }
         ensure(!state.freed.contains(&at.offset()), || freed(at.offset()))?;
         self.heap.object(at).map(|object| object.bytes)
@@ -312,6 +315,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.shared.changes.get()
     }
 
+    #[inline]
     fn touch(&self) {
         self.shared.changes.set(self.shared.changes.get() + 1);
     }
@@ -322,11 +326,38 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// The transaction, or the one of which it is a part, has ended; a change of a container broke off;
     /// or this is a child of the process that opened the heap.
+    #[inline]
     fn state(&self) -> Result<RefMut<'_, State>> {
+        self.expect_usable()?;
+        Ok(self.shared.state.borrow_mut())
+    }
+
+    /// Checks that something can be done in it.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Transaction::state`].
+    #[inline]
+    fn expect_usable(&self) -> Result<()> {
         self.heap.expect_not_child()?;
         ensure(!self.shared.ended.get(), ended)?;
-        ensure(!self.shared.broken.get(), broken)?;
-        Ok(self.shared.state.borrow_mut())
+        ensure(!self.shared.broken.get(), broken)
+    }
+
+    /// Returns whether bytes, which are going to be changed, lie within an object to which nothing
+    /// points yet. Then the check of its contents is to be made anew.
+    #[inline]
+    fn change_new(&self, state: &mut State, offset: u64, len: u64) -> bool {
+        if !self.shared.glance.made.may_hold(offset, 1) {
+            return false;
+        }
+        let before = state.new.range_mut(..=offset).next_back();
+        let within = before.filter(|(object, new)| offset + len <= **object + new.len);
+        if let Some((_, new)) = within {
+            new.check = Check::ToBeMade;
+            return true;
+        }
+        false
     }
 
     /// Carries out all changes. After a failure they can still be undone.
@@ -376,24 +407,17 @@ impl State {
     /// Returns the changes, without freed objects.
     fn changes(&mut self) -> Changes {
         let direct = self.direct;
-        let new = |(&offset, &len): (&u64, &u64)| New {
-            offset,
-            len,
-            check: match direct || len > MAX_BYTES {
-                true => Check::ToBeFenced,
-                false => Check::ToBeMade,
+        let new = |new: &New| New {
+            check: match new.check {
+                _ if direct || new.len > MAX_BYTES => Check::ToBeFenced,
+                Check::Known(check) => Check::Known(check),
+                _ => Check::ToBeMade,
             },
-            place: 0,
+            ..*new
         };
         Changes {
-            new: self.new.iter().map(new).collect(),
+            new: self.new.values().map(new).collect(),
             ..std::mem::take(&mut self.writes).into_changes()
         }
-    }
-
-    /// Returns whether bytes lie within an object to which nothing points yet.
-    fn is_new(&self, offset: u64, len: u64) -> bool {
-        let before = self.new.range(..=offset).next_back();
-        before.is_some_and(|(&object, &bytes)| offset + len <= object + bytes)
     }
 }

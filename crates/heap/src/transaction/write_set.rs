@@ -1,159 +1,301 @@
-//! The uncommitted writes of a transaction: single words and runs of words apart, like the two logs. No
-//! word is in both.
+//! The uncommitted writes of a transaction, line by line: single words and runs of words apart, like
+//! the two logs. No word is both.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::cell::Cell;
 
+use crate::checksum::padded;
 use crate::lane::changes::Changes;
 use crate::medium::lines::lines;
 
 /// Bytes of a word.
 const WORD: u64 = 8;
+/// Words of a line.
+const LINE_WORDS: usize = 8;
+/// Bytes of a line.
+const LINE: u64 = LINE_WORDS as u64 * WORD;
+/// Places for lines at first, a power of two.
+const PLACES: usize = 64;
+/// An odd constant with as many ones as zeros (the fraction of the golden ratio).
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// More pieces are not looked up one by one.
+const LONG: u64 = 64;
 
-/// Lines that were written, each by a bit that others share: most loads of a transaction are of others, and
-/// need not look for writes.
-struct Lines([u64; LINES / 64]);
+/// Pieces of `1 << SHIFT` bytes, each by a bit that others share, of `WORDS` words: most loads of a
+/// transaction are of what it has not written, and need not look for writes.
+pub(super) struct Pieces<const WORDS: usize, const SHIFT: u32>([Cell<u64>; WORDS]);
 
-/// Bits of [`Lines`].
-const LINES: usize = 4096;
-
-impl Default for Lines {
+impl<const WORDS: usize, const SHIFT: u32> Default for Pieces<WORDS, SHIFT> {
     fn default() -> Self {
-        Self([0; LINES / 64])
+        Self([const { Cell::new(0) }; WORDS])
     }
 }
 
-impl Lines {
-    /// Returns the word and the bit of a line.
+impl<const WORDS: usize, const SHIFT: u32> Pieces<WORDS, SHIFT> {
+    /// Returns the word and the bit of a piece.
     #[inline]
-    fn place(line: u64) -> (usize, u64) {
-        let bit = (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LINES.ilog2())) as usize;
+    fn place(piece: u64) -> (usize, u64) {
+        let bit = (piece.wrapping_mul(FACTOR) >> (58 - WORDS.ilog2())) as usize;
         (bit / 64, 1 << (bit % 64))
     }
 
-    fn add(&mut self, offset: u64, len: u64) {
-        for line in lines(offset, len) {
-            let (word, bit) = Self::place(line);
-            self.0[word] |= bit;
+    /// Adds bytes, at least one.
+    #[inline]
+    pub fn add(&self, offset: u64, len: u64) {
+        for piece in offset >> SHIFT..=(offset + len - 1) >> SHIFT {
+            let (word, bit) = Self::place(piece);
+            self.0[word].set(self.0[word].get() | bit);
         }
     }
 
-    /// Returns whether any of these bytes may have been added.
+    /// Returns whether any of these bytes, or those near them, may have been added.
     #[inline]
-    fn may_hold(&self, offset: u64, len: u64) -> bool {
-        lines(offset, len).any(|line| {
-            let (word, bit) = Self::place(line);
-            self.0[word] & bit != 0
-        })
+    pub fn may_hold(&self, offset: u64, len: u64) -> bool {
+        // What a damaged pool says may be anything, and is checked later.
+        if len > LONG << SHIFT || offset > u64::MAX >> 1 {
+            return true;
+        }
+        let (mut piece, end) = (offset >> SHIFT, offset + len);
+        while piece << SHIFT < end {
+            let (word, bit) = Self::place(piece);
+            if self.0[word].get() & bit != 0 {
+                return true;
+            }
+            piece += 1;
+        }
+        false
     }
+}
+
+/// What a transaction has written and made, as far as that can be told at a glance.
+#[derive(Default)]
+pub(super) struct Glance {
+    /// Lines that were written.
+    lines: Pieces<128, 6>,
+    /// Larger pieces that were written.
+    pieces: Pieces<32, 12>,
+    /// Pieces with new objects.
+    pub made: Pieces<32, 12>,
+}
+
+impl Glance {
+    /// Notes bytes that were written, at least one.
+    #[inline]
+    pub fn add(&self, offset: u64, len: u64) {
+        self.lines.add(offset, len);
+        self.pieces.add(offset, len);
+    }
+
+    /// Returns whether any of these bytes may have been written.
+    #[inline]
+    pub fn may_hold(&self, offset: u64, len: u64) -> bool {
+        self.lines.may_hold(offset, len)
+    }
+
+    /// Same, for many bytes, at a price that does not grow with their number.
+    #[inline]
+    pub fn may_hold_near(&self, offset: u64, len: u64) -> bool {
+        self.pieces.may_hold(offset, len)
+    }
+}
+
+/// A line of which words were written.
+struct Line {
+    number: u64,
+    words: [u64; LINE_WORDS],
+    /// The words that were written by themselves, a bit for each: the word log.
+    single: u8,
+    /// The words that were written with others: the object log.
+    in_run: u8,
 }
 
 /// Words by offset, each a multiple of 8.
 #[derive(Default)]
 pub(super) struct WriteSet {
-    lines: Lines,
-    /// Single words: the word log.
-    words: BTreeMap<u64, u64>,
-    /// Runs of words by the offset of the first; no two overlap: the object log.
-    objects: BTreeMap<u64, Vec<u64>>,
+    lines: Vec<Line>,
+    /// For each place 1 more than the index of a line, or 0: a hash table that is at most half full.
+    places: Vec<u32>,
+}
+
+/// Returns the bits of words of a line from one on to before another one.
+#[inline]
+fn bits(first: usize, end: usize) -> u8 {
+    (((1u16 << end) - 1) >> first << first) as u8
 }
 
 impl WriteSet {
-    /// Writes one word.
-    pub fn set(&mut self, offset: u64, value: u64) {
-        self.lines.add(offset, WORD);
-        match self.object_with(offset) {
-            Some(word) => *word = value,
-            None => drop(self.words.insert(offset, value)),
-        }
-    }
-
-    /// Returns the word at `offset` of the run in which it lies.
-    fn object_with(&mut self, offset: u64) -> Option<&mut u64> {
-        let (first, words) = self.objects.range_mut(..=offset).next_back()?;
-        words.get_mut(((offset - first) / WORD) as usize)
-    }
-
-    /// Writes a run of words. A run that reaches to it is continued, so data that are
-    /// written piece by piece, as elements of a queue, become one run.
-    pub fn write(&mut self, offset: u64, new: &[u64]) {
-        if new.is_empty() {
-            return;
-        }
-        let end = offset + new.len() as u64 * WORD;
-        self.lines.add(offset, end - offset);
-        let single: Vec<u64> = self.words.range(offset..end).map(|(&at, _)| at).collect();
-        for at in single {
-            self.words.remove(&at);
-        }
-        let before = self.objects.range(..=offset).next_back();
-        let before = before.filter(|(first, run)| **first + run.len() as u64 * WORD >= offset);
-        let first = before.map_or(offset, |(&first, _)| first);
-        let rest = self.take_rest(first, end);
-        let run = self.objects.entry(first).or_default();
-        let at = ((offset - first) / WORD) as usize;
-        run.resize(run.len().max(at + new.len()), 0);
-        run[at..at + new.len()].copy_from_slice(new);
-        run.extend(rest);
-    }
-
-    /// Takes out the runs that begin between two offsets; returns their words beyond the second one.
-    fn take_rest(&mut self, after: u64, end: u64) -> Vec<u64> {
-        let mut rest = Vec::new();
-        let between = (Bound::Excluded(after), Bound::Excluded(end));
-        while let Some((&first, _)) = self.objects.range(between).next() {
-            let run = self.objects.remove(&first).unwrap_or_default();
-            rest.extend(run.into_iter().skip(((end - first) / WORD) as usize));
-        }
-        rest
-    }
-
-    /// Returns whether any of these bytes may have been written.
+    /// Returns the place where a line is, or where it would be.
     #[inline]
-    pub fn may_touch(&self, offset: u64, len: u64) -> bool {
-        // What a damaged pool says may be anything, and is checked later.
-        let is_short = len <= LINES as u64 && offset.checked_add(len).is_some();
-        !is_short || self.lines.may_hold(offset, len)
+    fn place(&self, number: u64) -> usize {
+        let mask = self.places.len() - 1;
+        let hash = number.wrapping_mul(FACTOR);
+        let mut place = (hash >> 32) as usize & mask;
+        loop {
+            match self.places[place] {
+                0 => return place,
+                index if self.lines[index as usize - 1].number == number => return place,
+                _ => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    #[inline]
+    fn find(&self, number: u64) -> Option<&Line> {
+        if self.lines.is_empty() {
+            return None;
+        }
+        let index = self.places[self.place(number)].checked_sub(1)?;
+        Some(&self.lines[index as usize])
+    }
+
+    /// Returns a line, which is added if it is not there.
+    #[inline]
+    fn line(&mut self, number: u64) -> &mut Line {
+        if self.lines.len() * 2 >= self.places.len() {
+            self.make_places();
+        }
+        let place = self.place(number);
+        let index = match self.places[place] {
+            0 => {
+                self.lines.push(Line {
+                    number,
+                    words: [0; LINE_WORDS],
+                    single: 0,
+                    in_run: 0,
+                });
+                self.places[place] = self.lines.len() as u32;
+                self.lines.len() - 1
+            }
+            index => index as usize - 1,
+        };
+        &mut self.lines[index]
+    }
+
+    #[cold]
+    fn make_places(&mut self) {
+        let count = (self.places.len() * 4).max(PLACES);
+        self.lines.reserve(count / 2 - self.lines.len());
+        self.places = vec![0; count];
+        for index in 0..self.lines.len() {
+            let place = self.place(self.lines[index].number);
+            self.places[place] = index as u32 + 1;
+        }
+    }
+
+    /// Writes one word.
+    #[inline]
+    pub fn set(&mut self, offset: u64, value: u64) {
+        let within = (offset % LINE / WORD) as usize;
+        let line = self.line(offset / LINE);
+        line.words[within] = value;
+        line.single |= (1 << within) & !line.in_run;
+    }
+
+    /// Writes a run of words. Runs that reach to each other are one, so data that are written piece by
+    /// piece, as elements of a queue, become one run.
+    pub fn write(&mut self, offset: u64, new: &[u64]) {
+        self.fill(offset, bytemuck::cast_slice(new));
+    }
+
+    /// Same as [`WriteSet::write`], for bytes, filled with zeros to a whole word.
+    pub fn fill(&mut self, mut offset: u64, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let first = (offset % LINE / WORD) as usize;
+            let (here, rest) = bytes.split_at(bytes.len().min((LINE_WORDS - first) * 8));
+            let end = first + here.len().div_ceil(8);
+            let line = self.line(offset / LINE);
+            let (whole, part) = here.as_chunks::<8>();
+            for (word, bytes) in line.words[first..].iter_mut().zip(whole) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            if !part.is_empty() {
+                line.words[end - 1] = padded(part);
+            }
+            line.in_run |= bits(first, end);
+            line.single &= !line.in_run;
+            offset += (end - first) as u64 * WORD;
+            bytes = rest;
+        }
     }
 
     /// Overlays the writes on words that were loaded from `offset` on.
     pub fn overlay(&self, offset: u64, loaded: &mut [u64]) {
         let end = offset + loaded.len() as u64 * WORD;
-        let before = self.objects.range(..offset).next_back();
-        for (&first, words) in before.into_iter().chain(self.objects.range(offset..end)) {
-            let from = first.max(offset);
-            let to = (first + words.len() as u64 * WORD).min(end);
-            if from < to {
-                let len = ((to - from) / WORD) as usize;
-                let (at, of) = ((from - offset) / WORD, (from - first) / WORD);
-                loaded[at as usize..][..len].copy_from_slice(&words[of as usize..][..len]);
+        for number in lines(offset, end - offset) {
+            let Some(line) = self.find(number) else {
+                continue;
+            };
+            let begin = number * LINE;
+            let first = (offset.max(begin) - begin) / WORD;
+            let last = (end.min(begin + LINE) - begin) / WORD;
+            let mut written = (line.single | line.in_run) & bits(first as usize, last as usize);
+            while written != 0 {
+                let word = written.trailing_zeros();
+                loaded[((begin + u64::from(word) * WORD - offset) / WORD) as usize] =
+                    line.words[word as usize];
+                written &= written - 1;
             }
-        }
-        for (&at, &value) in self.words.range(offset..end) {
-            loaded[((at - offset) / WORD) as usize] = value;
         }
     }
 
-    /// Returns all single words, and all runs of words, as changes.
+    /// Returns all single words, and all runs of words, as changes. Those of a line follow each other.
     pub fn into_changes(self) -> Changes {
-        Changes {
-            words: self.words.into_iter().collect(),
-            runs: self.objects.into_iter().collect(),
-            ..Changes::default()
+        let mut changes = Changes::default();
+        let mut run_end = None;
+        for line in &self.lines {
+            let begin = line.number * LINE;
+            let mut single = line.single;
+            while single != 0 {
+                let word = single.trailing_zeros() as usize;
+                changes
+                    .words
+                    .push((begin + word as u64 * WORD, line.words[word]));
+                single &= single - 1;
+            }
+            let (in_run, mut end) = (line.in_run, 0);
+            while in_run >> end != 0 {
+                let first = end + (in_run >> end).trailing_zeros();
+                end = first + (in_run >> first).trailing_ones();
+                let at = begin + u64::from(first) * WORD;
+                let words = &line.words[first as usize..end as usize];
+                match changes.runs.last_mut() {
+                    Some((_, run)) if run_end == Some(at) => run.extend_from_slice(words),
+                    _ => {
+                        let mut run = Vec::with_capacity(2 * LINE_WORDS);
+                        run.extend_from_slice(words);
+                        changes.runs.push((at, run));
+                    }
+                }
+                run_end = Some(begin + u64::from(end) * WORD);
+                if end == LINE_WORDS as u32 {
+                    break;
+                }
+            }
         }
+        changes
     }
 
     /// Forgets all writes between two offsets.
     pub fn forget(&mut self, offset: u64, end: u64) {
-        self.words.retain(|at, _| !(offset..end).contains(at));
-        self.objects.retain(|at, _| !(offset..end).contains(at));
+        for line in &mut self.lines {
+            let begin = line.number * LINE;
+            let (first, last) = (offset.max(begin), end.min(begin + LINE));
+            if first < last {
+                let within = |at: u64| ((at - begin) / WORD) as usize;
+                let kept = !bits(within(first), within(last));
+                line.single &= kept;
+                line.in_run &= kept;
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         /// The twin is a map of words.
@@ -163,9 +305,11 @@ mod tests {
             reads in prop::collection::vec((0u64..60, 1usize..20), 1..10),
         ) {
             let (mut set, mut twin) = (WriteSet::default(), BTreeMap::new());
+            let written = Glance::default();
             for (value, (at, len, single)) in (1u64..).zip(writes) {
                 let len = if single { 1 } else { len };
                 twin.extend((at..at + len as u64).map(|word| (word * 8, value)));
+                written.add(at * 8, len as u64 * 8);
                 match single {
                     true => set.set(at * 8, value),
                     false => set.write(at * 8, &vec![value; len]),
@@ -173,7 +317,8 @@ mod tests {
             }
             for (at, len) in reads {
                 let touched = twin.range(at * 8..(at + len as u64) * 8).next().is_some();
-                prop_assert!(!touched || set.may_touch(at * 8, len as u64 * 8));
+                prop_assert!(!touched || written.may_hold_near(at * 8, len as u64 * 8));
+                prop_assert!(!touched || written.may_hold(at * 8, len as u64 * 8));
                 let mut loaded = vec![0; len];
                 set.overlay(at * 8, &mut loaded);
                 let slow: Vec<u64> = (at..at + len as u64)

@@ -169,9 +169,8 @@ impl Tree {
         head: &Head,
         key: &[u8],
     ) -> Result<usize> {
-        let found = search(1..head.order.len(), |child| {
-            self.compare::<K>(source, head, child, key)
-        })?;
+        let numbers = 1..head.order.len();
+        let found = self.search::<K>(source, head, numbers, key)?;
         Ok(found.unwrap_or_else(|above| above - 1))
     }
 
@@ -187,9 +186,23 @@ impl Tree {
         leaf: &Head,
         key: &[u8],
     ) -> Result<std::result::Result<usize, usize>> {
-        search(0..leaf.order.len(), |entry| {
-            self.compare::<K>(source, leaf, entry, key)
-        })
+        self.search::<K>(source, leaf, 0..leaf.order.len(), key)
+    }
+
+    /// Searches for a key among entries of a node.
+    #[inline(always)]
+    fn search<K: Key + ?Sized>(
+        &self,
+        source: &impl Source,
+        head: &Head,
+        numbers: Range<usize>,
+        key: &[u8],
+    ) -> Result<std::result::Result<usize, usize>> {
+        if source.is_changed_near(head.at, head.bytes)? {
+            return search(numbers, |entry| self.compare::<K>(source, head, entry, key));
+        }
+        let pool = source.pool();
+        search(numbers, |entry| self.compare::<K>(pool, head, entry, key))
     }
 
     /// Compares the key of an entry with another key.
