@@ -77,17 +77,17 @@ impl Table {
             }
             let next = line[slots];
             let moves = before.is_some() && mover.look(at);
-            for i in 0..slots {
-                let entry = line[i] & FIELD_MAX;
+            for (i, word) in line.iter_mut().enumerate().take(slots) {
+                let entry = *word & FIELD_MAX;
                 if entry == 0 {
                     continue;
                 }
                 let entry = self.entries.read(mover.sink, entry)?;
                 if let Some(new) = self.entries.compact(mover, &entry)? {
-                    line[i] = new | line[i] >> FIELD_BITS << FIELD_BITS;
+                    *word = new | *word >> FIELD_BITS << FIELD_BITS;
                     if !moves {
                         let slot = at + i as u64 * WORD_BYTES;
-                        self.set_in_line(mover.sink, at, slot, line[i])?;
+                        self.set_in_line(mover.sink, at, slot, *word)?;
                     }
                 }
             }
