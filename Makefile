@@ -83,6 +83,7 @@ help:
 	@echo '                 the same, PostMark through a mount, as root (ten minutes)'
 	@echo 'make paper-kannan-2013'
 	@echo '                 the same, with the persistent heap (an hour)'
+	@echo 'make book        build the pages of the book, target/book/index.html (mdBook from crates.io)'
 	@echo 'make build       build target/release/terrace'
 	@echo 'make build-c     build the heap and regions for C'
 	@echo 'make install     install the command with its manual pages and completions, and the libraries for C,'
@@ -175,6 +176,13 @@ check:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --package terrace-heap --lib --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
+
+book: target/tools/bin/mdbook
+	target/tools/bin/mdbook build book
+
+target/tools/bin/mdbook:
+	@scripts/setup.sh
+	$(CARGO) install --locked --root target/tools mdbook
 
 # The crates that others would depend on, as they would be published.
 package:

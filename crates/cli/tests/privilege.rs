@@ -1,5 +1,5 @@
 //! What other users than root can do: nothing, and they are told what to type; or all that a run
-//! needs, with the capabilities that the README names.
+//! needs, with the capabilities that the book's requirements name.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -12,7 +12,7 @@ mod common;
 use common::{install, machine, text};
 
 const NOBODY: u32 = 65534;
-/// What the README names; the last is not needed for each program.
+/// What the book's requirements name; the last is not needed for each program.
 const CAPABILITIES: [&str; 4] = ["sys_admin", "dac_override", "sys_nice", "sys_ptrace"];
 
 /// The command, a program to run and a state directory where any user reaches them.

@@ -1,0 +1,77 @@
+//! The documents: their links lead somewhere, the book lists its pages, and the first pages are short.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Appends the Markdown files below a directory, but for what was built.
+fn documents(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let (path, name) = (entry.path(), entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            if name != "target" && !name.to_string_lossy().starts_with('.') {
+                documents(&path, found);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// Returns the targets of the links of a document that lead to files.
+fn links(text: &str) -> Vec<&str> {
+    let mut is_code = false;
+    let lines = text.lines().filter(|line| {
+        is_code ^= line.starts_with("```");
+        !is_code && !line.starts_with("    ")
+    });
+    let targets = lines.flat_map(|line| line.split("](").skip(1));
+    let targets = targets.filter_map(|rest| rest.split([')', '#', ' ']).next());
+    let is_file = |target: &&str| !target.is_empty() && !target.contains(':');
+    targets.filter(is_file).collect()
+}
+
+#[test]
+fn links_are_found() {
+    let text = "[a](one.md) and [b](two.md#part)\n    [code](three.md)\n[c](#part) [d](https://e)\n\
+                ```\n[e](four.md)\n```\n[f](five.md)";
+    assert_eq!(links(text), ["one.md", "two.md", "five.md"]);
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut all = Vec::new();
+    documents(&root(), &mut all);
+    assert!(all.len() > 50, "{}", all.len());
+    for document in all {
+        let text = fs::read_to_string(&document).unwrap();
+        for target in links(&text) {
+            let there = document.parent().unwrap().join(target);
+            assert!(there.exists(), "{}: {target}", document.display());
+        }
+    }
+}
+
+#[test]
+fn the_book_lists_its_pages() {
+    let source = root().join("book/src");
+    let summary = fs::read_to_string(source.join("SUMMARY.md")).unwrap();
+    let mut listed: Vec<PathBuf> = links(&summary).iter().map(|it| source.join(it)).collect();
+    let mut there = Vec::new();
+    documents(&source, &mut there);
+    there.retain(|page| !page.ends_with("SUMMARY.md"));
+    listed.sort();
+    there.sort();
+    assert_eq!(listed, there);
+}
+
+#[test]
+fn the_first_pages_are_short() {
+    for (name, kilobytes) in [("README.md", 6), ("ARCHITECTURE.md", 8)] {
+        let length = fs::metadata(root().join(name)).unwrap().len();
+        assert!(length <= kilobytes * 1024, "{name}: {length} bytes");
+    }
+}
