@@ -177,6 +177,22 @@ fn fill(heap: &TestHeap) -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn a_damaged_element_of_a_vector_is_a_finding() {
+    let bytes = &POOLS[0].bytes;
+    let places = bytes.windows(20).enumerate();
+    let places = places.filter(|(_, there)| *there == element(99));
+    // What was written to the pool for them before is damaged as well, and is nothing to be found.
+    let found = places.filter(|(at, _)| {
+        let mut damaged = bytes.clone();
+        damaged[at + 7] ^= 4;
+        let found = check(Arc::new(Simulated::from_bytes(&damaged, Granule::Line)));
+        // In one of the two it is the element before.
+        found.iter().any(|it| it.to_string().contains("element 9"))
+    });
+    assert_eq!(found.count(), 2);
+}
+
 thread_local! {
     /// Whether all that is read must be there.
     static WHOLE: Cell<bool> = const { Cell::new(false) };

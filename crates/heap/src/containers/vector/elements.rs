@@ -211,6 +211,14 @@ impl Inspecting for Elements {
                 }
             }
         }
+        for index in (0..len).filter(|_| self.shape.checked) {
+            // A segment that is missing was said once.
+            if let Ok(at) = self.at(source, index)
+                && let Err(error) = self.bytes(source, index)
+            {
+                wrong(at, format!("element {index}: {error}"));
+            }
+        }
         self.objects(source)
     }
 }
