@@ -182,7 +182,7 @@ book: target/tools/bin/mdbook
 
 target/tools/bin/mdbook:
 	@scripts/setup.sh
-	$(CARGO) install --locked --root target/tools mdbook
+	$(CARGO) install --locked --root target/tools --version 0.5.4 mdbook
 
 # The crates that others would depend on, as they would be published.
 package:
