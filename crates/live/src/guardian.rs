@@ -266,8 +266,9 @@ fn take_back(owner: u32, path: &Path) -> Result<()> {
             Awaited::Program(pid) => vec![pid],
             Awaited::Room => holders().iter().map(|holder| holder.pid).collect(),
             // A mount of another process, which has another journal, is none of this one's matters.
-            Awaited::Mount if pause == LOOK_AGAIN.1 => return Ok(()),
-            Awaited::Mount => Vec::new(),
+            // A group that stays busy is not ours to empty.
+            Awaited::Mount | Awaited::Group if pause == LOOK_AGAIN.1 => return Ok(()),
+            Awaited::Mount | Awaited::Group => Vec::new(),
         };
         let held: Vec<_> = programs
             .into_iter()

@@ -68,6 +68,8 @@ pub(crate) enum Awaited {
     Room,
     /// A mount that the kernel still takes for served.
     Mount,
+    /// A group without processes that the kernel still takes for busy.
+    Group,
 }
 
 /// Puts back what killed processes have left, as far as that is possible now, unless another process is at it.
@@ -208,7 +210,15 @@ impl Leftover {
         if self.entry.changes.iter().any(is_mounted) {
             return Some(Awaited::Mount);
         }
-        (self.pages() > Bytes(0)).then_some(Awaited::Room)
+        if self.pages() > Bytes(0) {
+            return Some(Awaited::Room);
+        }
+        let is_there = |change: &Change| match change {
+            Change::Cgroup(directory) => directory.exists(),
+            _ => false,
+        };
+        let has_group = self.entry.changes.iter().any(is_there);
+        has_group.then_some(Awaited::Group)
     }
 
     /// Tells what is left, for people.
