@@ -45,6 +45,25 @@ pub struct Field {
 }
 
 impl Field {
+    /// The columns of a table of accesses.
+    pub(crate) const OF_ACCESSES: [Self; 7] = [
+        Self::read(
+            "instruction",
+            "instructions that the thread had executed before; never falls (0 where it is not \
+             there)",
+        ),
+        Self::read("address", "the first byte that is touched, in bytes"),
+        Self::read("ip", "the address of the instruction (0)"),
+        Self::read("process", "the process, 0 to 65535 (0)"),
+        Self::read("thread", "the thread, 0 to 65535 (0)"),
+        Self::read("size", "bytes that are touched, up to 1 MiB (0: not known)"),
+        Self::read(
+            "write",
+            "also op, is_write: w, s, write, store, true, 1, or r, l, read, load, false, 0 \
+             (a read)",
+        ),
+    ];
+
     /// A field that is read.
     pub(crate) const fn read(name: &'static str, meaning: &'static str) -> Self {
         Self {

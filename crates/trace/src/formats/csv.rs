@@ -34,33 +34,31 @@ pub const FORMAT: Format = Format::new(&Declaration {
     name: "csv",
     help: "comma-separated values with a header",
     endings: &[".csv"],
-    fields: &[
-        Field::read(
-            "instruction",
-            "instructions that the thread had executed before; never falls (0 where it is not \
-             there)",
-        ),
-        Field::read("address", "the first byte that is touched, in bytes"),
-        Field::read("ip", "the address of the instruction (0)"),
-        Field::read("process", "the process, 0 to 65535 (0)"),
-        Field::read("thread", "the thread, 0 to 65535 (0)"),
-        Field::read("size", "bytes that are touched, up to 1 MiB (0: not known)"),
-        Field::read(
-            "write",
-            "also op, is_write: w, s, write, store, true, 1, or r, l, read, load, false, 0 \
-             (a read)",
-        ),
-        Field::read(
-            "key",
-            "also object, obj_id: in place of address, the name of an object, a number",
-        ),
-        Field::unread("time", "also timestamp, clock_time: when it was"),
-    ],
+    fields: &FIELDS,
     example: "address,op\n4096,w\n0x2000,r\n",
     content: Content::Text(plausible),
     open,
     create: Some(|path, about| Ok(Box::new(Writer::create(path, about.len())?))),
 });
+
+/// The columns: those of all tables of accesses, and two of caches.
+const FIELDS: [Field; 9] = {
+    let [instruction, address, ip, process, thread, size, write] = Field::OF_ACCESSES;
+    [
+        instruction,
+        address,
+        ip,
+        process,
+        thread,
+        size,
+        write,
+        Field::read(
+            "key",
+            "also object, obj_id: in place of address, the name of an object, a number",
+        ),
+        Field::unread("time", "also timestamp, clock_time: when it was"),
+    ]
+};
 
 /// The header that is written.
 const HEADER: &str = "instruction,address,ip,process,thread,size,write";

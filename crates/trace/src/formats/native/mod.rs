@@ -90,23 +90,7 @@ pub const FORMAT: Format = Format::new(&Declaration {
     name: NAME,
     help: "our own: a Parquet file, one row an access",
     endings: &[".parquet"],
-    fields: &[
-        Field::read(
-            "instruction",
-            "instructions that the thread had executed before; never falls (0 where it is not \
-             there)",
-        ),
-        Field::read("address", "the first byte that is touched, in bytes"),
-        Field::read("ip", "the address of the instruction (0)"),
-        Field::read("process", "the process, 0 to 65535 (0)"),
-        Field::read("thread", "the thread, 0 to 65535 (0)"),
-        Field::read("size", "bytes that are touched, up to 1 MiB (0: not known)"),
-        Field::read(
-            "write",
-            "also op, is_write: w, s, write, store, true, 1, or r, l, read, load, false, 0 \
-             (a read)",
-        ),
-    ],
+    fields: &Field::OF_ACCESSES,
     example: "terrace record -o a.parquet -- ./program\n",
     content: Content::Magic(b"PAR1"),
     open,
