@@ -115,13 +115,8 @@ fn copy(from: &mut impl Read, file: &mut File) -> io::Result<u64> {
 
 /// Returns the bytes that anybody may still write to the file system of a file.
 fn free(file: &File) -> io::Result<u64> {
-    // SAFETY: an all-zero `statvfs` is valid, for it holds nothing but numbers.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open, and `found` is there to be written.
-    match unsafe { libc::fstatvfs(file.as_raw_fd(), &mut found) } {
-        0 => Ok(found.f_bavail.saturating_mul(found.f_frsize)),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let about = rustix::fs::fstatvfs(file)?;
+    Ok(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
 #[cfg(test)]
