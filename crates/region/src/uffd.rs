@@ -5,11 +5,13 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
 
 use terrace_base::{Error, Result};
 use terrace_policy::page::PAGE_BYTES;
 
 use crate::descriptor::Kept;
+use crate::thread::give_up;
 
 /// What a kernel can do beyond faults on missing pages: bits of `UFFD_FEATURE_*`.
 pub mod feature {
@@ -248,6 +250,9 @@ impl Uffd {
     /// Moves pages of this process from `from` to the missing pages at `to`, wakes the threads that wait
     /// there, and returns how many bytes were moved. Only `to` has to be registered.
     ///
+    /// Linux 6.18 does not count a page that it moves while the page is in a swap area: it goes on with the same
+    /// page, finds the destination taken, and reports EEXIST. Such a page is counted here.
+    ///
     /// # Errors
     /// Returns the kernel's if not one page was moved: EBUSY for a page that is shared since a fork or pinned
     /// by a device, EINVAL for memory of another kind or protection.
@@ -259,10 +264,20 @@ impl Uffd {
             mode: 0,
             done: 0,
         };
-        let moved = self.ioctl(read_write::<Transfer>(0x05), &mut argument);
-        match (moved, u64::try_from(argument.done)) {
-            (_, Ok(done @ 1..)) => Ok(done),
-            (moved, _) => moved.map(|()| 0),
+        let result = self.ioctl(read_write::<Transfer>(0x05), &mut argument);
+        let counted = u64::try_from(argument.done).unwrap_or(0);
+        let stopped = match &result {
+            Ok(()) => false,
+            Err(error) => counted > 0 || error.raw_os_error() == Some(libc::EEXIST),
+        };
+        if stopped && has_moved(from + counted, to + counted) {
+            // The kernel has not woken the threads that wait for this page.
+            self.wake(to + counted, PAGE_BYTES)?;
+            return Ok(counted + PAGE_BYTES);
+        }
+        match counted {
+            0 => result.map(|()| 0),
+            _ => Ok(counted),
         }
     }
 
@@ -354,6 +369,27 @@ impl Message {
             _ => None,
         }
     }
+}
+
+/// Whether a page has left one address and come to another, in DRAM or in a swap area.
+fn has_moved(from: u64, to: u64) -> bool {
+    let found = File::open("/proc/self/pagemap")
+        .and_then(|pagemap| Ok((has_page(&pagemap, from)?, has_page(&pagemap, to)?)));
+    match found {
+        Ok((at_source, at_destination)) => !at_source && at_destination,
+        // The page may be at either address: the program must not go on with the wrong one.
+        Err(error) => give_up(&format!(
+            "cannot read /proc/self/pagemap, which shows whether the kernel has moved a page: {error}"
+        )),
+    }
+}
+
+/// Whether there is a page at an address, in DRAM or in a swap area (`Documentation/admin-guide/mm/pagemap.rst`).
+fn has_page(pagemap: &File, address: u64) -> io::Result<bool> {
+    const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
+    let mut entry = [0; 8];
+    pagemap.read_exact_at(&mut entry, address / PAGE_BYTES * 8)?;
+    Ok(u64::from_ne_bytes(entry) & PRESENT_OR_SWAPPED != 0)
 }
 
 /// Carries out an ioctl whose argument is a structure of this file.

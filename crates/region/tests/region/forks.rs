@@ -1,7 +1,10 @@
 //! Forks: a child has all pages as they were at that moment, and both processes go on by themselves.
 
+use std::any::Any;
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -23,15 +26,18 @@ const GENERATIONS: u32 = 2;
 struct Child(libc::pid_t);
 
 impl Child {
-    /// Forks a process that does this and ends; it fails if that panics.
+    /// Forks a process that does this and ends; if that panics, it says why and fails.
     fn run(act: impl FnOnce()) -> Self {
         // SAFETY: what runs in the child takes only locks that its own thread holds, or that fork resets.
         match unsafe { libc::fork() } {
-            -1 => panic!("{}", std::io::Error::last_os_error()),
+            -1 => panic!("cannot fork: {}", std::io::Error::last_os_error()),
             0 => {
-                let went_well = catch_unwind(AssertUnwindSafe(act)).is_ok();
+                let ended = catch_unwind(AssertUnwindSafe(act));
+                if let Err(panic) = &ended {
+                    say_why(panic.as_ref());
+                }
                 // SAFETY: ends this process, without the handlers of the test's.
-                unsafe { libc::_exit(i32::from(!went_well)) }
+                unsafe { libc::_exit(i32::from(ended.is_err())) }
             }
             child => Self(child),
         }
@@ -45,8 +51,22 @@ impl Child {
     }
 
     fn expect_success(self) {
-        assert_eq!(self.status(), 0, "a child has seen a wrong byte, or died");
+        let status = ExitStatus::from_raw(self.status());
+        assert!(status.success(), "a child ended with {status}");
     }
+}
+
+/// Writes the reason of a child's panic to standard error itself: what the test's harness has captured is lost with
+/// the child.
+fn say_why(panic: &(dyn Any + Send)) {
+    let (text, string) = (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>());
+    let why = string.map(String::as_str).or(text.copied());
+    let line = format!(
+        "child {}: {}\n",
+        std::process::id(),
+        why.unwrap_or("a panic")
+    );
+    let _ = rustix::io::write(std::io::stderr(), line.as_bytes());
 }
 
 /// Pages of one thread, and their versions.
@@ -126,7 +146,7 @@ impl<'a> Part<'a> {
 }
 
 /// Threads that check, change, and fork, each with its own part of a region.
-fn exercise(region: &mut Region, threads: usize, steps: usize, forks: usize) {
+pub fn exercise(region: &mut Region, threads: usize, steps: usize, forks: usize) {
     let pages = region.as_slice().len() / PAGE;
     let parts = region
         .as_mut_slice()
@@ -138,7 +158,7 @@ fn exercise(region: &mut Region, threads: usize, steps: usize, forks: usize) {
     });
 }
 
-fn slow_memories() -> [(&'static str, Box<dyn Slow>); 3] {
+pub fn slow_memories() -> [(&'static str, Box<dyn Slow>); 3] {
     [
         ("pcm", emulated("pcm")),
         ("nvme-flash", emulated("nvme-flash")),

@@ -5,6 +5,7 @@ mod forks;
 mod mappings;
 #[path = "../common/oracle.rs"]
 mod oracle;
+mod swapped;
 
 use std::path::Path;
 
