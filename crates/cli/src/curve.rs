@@ -37,5 +37,6 @@ pub fn curve(arguments: &Curve) -> Result<ExitCode> {
     let curves = gathered.curves(|touches| progress.at(touches))?;
     drop(progress);
     let text = text(&curves);
-    outputs.show(&CurveDocument::new(traces.names(), curves), &text)
+    let document = CurveDocument::new(traces.names(), traces.counted(), curves);
+    outputs.show(&document, &text)
 }

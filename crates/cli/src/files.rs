@@ -23,7 +23,8 @@ pub fn files(arguments: &Files) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
     let catalogue = catalogue(arguments.memories.as_deref())?;
     let places = Places::kept(&arguments.traces, arguments.quiet)?;
-    let traces = mix::files(places.paths(), &arguments.reading.objects())?;
+    let reading = arguments.reading.objects();
+    let traces = mix::files(places.paths(), &reading)?;
     let machines = grid.machines(&catalogue)?;
     let accesses = files::accesses(&traces, arguments.limit)?;
     let total = accesses.map(|accesses| accesses.saturating_mul(machines.len() as u64));
@@ -32,7 +33,7 @@ pub fn files(arguments: &Files) -> Result<ExitCode> {
         progress.at(served);
     })?;
     drop(progress);
-    let names = names(&arguments.traces);
-    let text = text(&simulated);
-    outputs.show(&FilesDocument::new(names, simulated), &text)
+    let (names, text) = (names(&arguments.traces), text(&simulated));
+    let counted = places.counted(&arguments.traces, &reading.tallies, arguments.quiet);
+    outputs.show(&FilesDocument::new(names, counted, simulated), &text)
 }

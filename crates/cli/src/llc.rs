@@ -11,7 +11,7 @@ use crate::args::llc::Llc;
 use crate::progress::Progress;
 use crate::record::say_remarks;
 use crate::results::{self, People};
-use crate::traces::Places;
+use crate::traces::{Places, counted};
 
 pub fn llc(arguments: &Llc) -> Result<ExitCode> {
     let (grid, catalogue) = (arguments.grid()?, arguments.catalogue()?);
@@ -20,23 +20,25 @@ pub fn llc(arguments: &Llc) -> Result<ExitCode> {
         &arguments.inputs(),
         &arguments.outputs(),
     )?;
-    let say = |simulated: Simulated, people| {
-        let document = LlcDocument::new(input(arguments), simulated);
+    let say = |simulated: Simulated, counted, people| {
+        let document = LlcDocument::new(input(arguments), counted, simulated);
         outputs.say(&document, &text(&document.simulated), people)
     };
     if arguments.program.is_empty() {
         let limit = arguments.limit;
         let columns = grid.columns(arguments.requests.is_some() || arguments.traffic.is_some());
-        let (traces, format) = (&arguments.traces, arguments.format);
+        let (traces, reading) = (&arguments.traces, arguments.places.reading());
         // Of several traces, those that end first begin again.
         let places = match traces.len() {
             0..=1 => None,
             _ => Some(Places::kept(traces, arguments.quiet)?),
         };
         let paths = places.as_ref().map_or(&traces[..], Places::paths);
-        let mix = Mix::open(paths, format, columns, grid.cores(), limit)?;
+        let mix = Mix::open(paths, &reading, columns, grid.cores(), limit)?;
         let machine = grid.settings(&catalogue, mix.extent())?;
-        say(simulate(arguments, machine, mix)?, People::Standard)?;
+        let simulated = simulate(arguments, machine, mix)?;
+        let counted = counted(traces.iter().zip(paths), &reading.tallies, arguments.quiet);
+        say(simulated, counted, People::Standard)?;
         return Ok(ExitCode::SUCCESS);
     }
     let extent = Extent {
@@ -49,7 +51,8 @@ pub fn llc(arguments: &Llc) -> Result<ExitCode> {
     if !arguments.quiet {
         say_remarks(&recorded);
     }
-    say(simulated, People::beside_a_program(arguments.quiet))?;
+    let people = People::beside_a_program(arguments.quiet);
+    say(simulated, Vec::new(), people)?;
     recorded.exit().end_like()
 }
 

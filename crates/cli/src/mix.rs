@@ -23,7 +23,8 @@ pub fn mix(arguments: &Mix) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
     let catalogue = catalogue(arguments.memories.as_deref())?;
     let places = Places::kept(&arguments.traces, arguments.quiet)?;
-    let traces = mix::files(places.paths(), &arguments.format.into())?;
+    let reading = arguments.places.reading();
+    let traces = mix::files(places.paths(), &reading)?;
     let tasks = grid.tasks(traces.len())?;
     let machines = grid.machines(&catalogue, tasks)?;
     let time = machines
@@ -34,7 +35,7 @@ pub fn mix(arguments: &Mix) -> Result<ExitCode> {
         progress.at(time);
     })?;
     drop(progress);
-    let names = names(&arguments.traces);
-    let text = text(&simulated);
-    outputs.show(&MixDocument::new(names, simulated), &text)
+    let (names, text) = (names(&arguments.traces), text(&simulated));
+    let counted = places.counted(&arguments.traces, &reading.tallies, arguments.quiet);
+    outputs.show(&MixDocument::new(names, counted, simulated), &text)
 }

@@ -13,6 +13,7 @@ use terrace_trace::record::{
 
 use crate::args::{Filter, Record};
 use crate::screen::{Display, Place, say};
+use crate::trace::say_lost;
 
 pub fn record(arguments: Record) -> Result<ExitCode> {
     let mut request = Request {
@@ -54,6 +55,7 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
     let recorded = recorded?;
     if !arguments.quiet {
         say_remarks(&recorded);
+        say_lost(&arguments.output, &recorded.unkept);
         say(&summary(&recorded, &arguments.output)?);
     }
     if let Err(error) = recorded.check() {

@@ -6,6 +6,7 @@ use terrace_base::apart::Named;
 use terrace_base::output::print;
 use terrace_base::{Output, Result};
 use terrace_report::document::Document;
+use terrace_report::html::Look;
 use terrace_report::text::Text;
 
 use crate::args::Results;
@@ -36,7 +37,10 @@ impl People {
 /// Outputs, opened before the work begins, so that hours of work do not end in a path that cannot be
 /// written.
 #[derive(Debug, Default)]
-pub struct Outputs(Vec<(Form, Option<Output>)>);
+pub struct Outputs {
+    forms: Vec<(Form, Option<Output>)>,
+    look: Look,
+}
 
 impl Outputs {
     /// Opens the outputs of `results`. The command reads `inputs` and writes `others` as well.
@@ -53,7 +57,10 @@ impl Outputs {
             };
             Ok((form, file))
         });
-        Ok(Self(opened.collect::<Result<_>>()?))
+        Ok(Self {
+            forms: opened.collect::<Result<_>>()?,
+            look: results.look(),
+        })
     }
 
     /// Writes results in all forms, and the text for people to standard output, which ends a command
@@ -72,11 +79,12 @@ impl Outputs {
     /// Returns a failure if one of them cannot be written.
     pub fn say(self, document: &impl Document, text: &Text, people: People) -> Result<()> {
         let mut printed = false;
-        for (form, file) in self.0 {
+        for (form, file) in self.forms {
             let bytes = match form {
                 Form::Json => document.to_json().into_bytes(),
                 Form::Csv => document.csv()?,
                 Form::Parquet => document.parquet()?,
+                Form::Svg => document.page().svg(&self.look)?.into_bytes(),
                 Form::Html => document.page().html(text, &command_line()).into_bytes(),
             };
             match file {

@@ -76,7 +76,7 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
     }
     let simulated: Vec<Simulated> = machines.into_iter().map(|(machine, _)| machine).collect();
     let text = text(&simulated);
-    let document = PagesDocument::new(traces.names(), simulated);
+    let document = PagesDocument::new(traces.names(), traces.counted(), simulated);
     outputs.show(&document, &text)
 }
 

@@ -14,6 +14,7 @@ use terrace_sim::sweep::{Output, Sweep, Trace};
 use crate::args;
 use crate::progress::Progress;
 use crate::results::Outputs;
+use crate::traces::counted;
 
 pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
     let choices = arguments.machines.choices()?;
@@ -21,9 +22,10 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
     let inputs = arguments.machines.inputs(&arguments.traces);
     let others = output.all().map(|path| ("-o", path));
     let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
+    let reading = arguments.reading.units();
     let traces = arguments.traces.iter().map(|path| Trace {
         path: path.clone(),
-        reading: arguments.reading.units(),
+        reading: reading.clone(),
         limit: arguments.limit,
     });
     let traces: Vec<_> = traces.collect();
@@ -54,7 +56,9 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
         );
     }
     let text = tables(&rows, &traces, &choices);
-    outputs.show(&SweepDocument::new(rows), &text)
+    let named = arguments.traces.iter().zip(&arguments.traces);
+    let counted = counted(named, &reading.tallies, arguments.quiet);
+    outputs.show(&SweepDocument::new(counted, rows), &text)
 }
 
 /// A row for each trace and machine.

@@ -4,15 +4,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use terrace_base::{Error, Result, keep_apart};
+use terrace_report::convert::{ConvertDocument, Lost};
+use terrace_report::text::Text;
 use terrace_report::trace::TraceDocument;
 use terrace_trace::lost::Loss;
-use terrace_trace::tally::Tally;
 use terrace_trace::{Columns, Format, Info, Meta, Sink, Source};
 
 use crate::args::trace::{self as args, Command, Kernel};
 use crate::progress::Progress;
-use crate::results::Outputs;
+use crate::results::{Outputs, People};
 use crate::screen::say;
+use crate::traces::counted;
 
 pub fn trace(arguments: &args::Trace) -> Result<ExitCode> {
     match &arguments.command {
@@ -37,11 +39,15 @@ fn info(arguments: &args::Info) -> Result<ExitCode> {
 }
 
 fn convert(arguments: &args::Convert) -> Result<ExitCode> {
-    keep_apart(
+    let named = ("OUTPUT", &*arguments.output);
+    keep_apart(&[("INPUT", &arguments.input)], &[named])?;
+    let outputs = Outputs::open(
+        &arguments.results(),
         &[("INPUT", &arguments.input)],
-        &[("OUTPUT", &arguments.output)],
+        &[named],
     )?;
-    let source = arguments.reading().open(&arguments.input, Columns::ALL)?;
+    let reading = arguments.reading();
+    let source = reading.open(&arguments.input, Columns::ALL)?;
     let whole = source.meta().clone();
     let source = arguments.selection().of(source);
     let part = source.meta().clone();
@@ -57,45 +63,49 @@ fn convert(arguments: &args::Convert) -> Result<ExitCode> {
             arguments.input.display()
         ))
     };
-    let lost = copy(source, sink, progress)?.ok_or_else(nothing)?;
+    let (accesses, lost) = copy(source, sink, progress)?.ok_or_else(nothing)?;
+    let tallies = &reading.tallies;
+    let input = std::iter::once((&arguments.input, &arguments.input));
+    let document = ConvertDocument {
+        schema: "terrace.convert/1",
+        input: arguments.input.display().to_string(),
+        output: arguments.output.display().to_string(),
+        accesses,
+        counted: counted(input, tallies, arguments.quiet),
+        lost: lost.iter().map(Lost::from).collect(),
+        left_out: left_out(&arguments.output, &whole, &part),
+    };
     if !arguments.quiet {
-        say_counts(&arguments.input, &whole.tally);
-        say_left_out(&arguments.output, &whole, &part);
+        let sentences = document.left_out.iter();
+        sentences.for_each(|sentence| say(&format!("terrace: {sentence}\n")));
         say_lost(&arguments.output, &lost);
     }
+    outputs.say(&document, &Text::default(), People::Nobody)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what was read otherwise than it stands in the file.
-fn say_counts(path: &Path, tally: &Tally) {
-    for (what, count) in tally.counts() {
-        say(&format!(
-            "terrace: in `{}` {count} {what}\n",
-            path.display()
-        ));
-    }
-}
-
-/// Says what a whole trace says, and a part of it cannot.
-fn say_left_out(path: &Path, whole: &Meta, part: &Meta) {
+/// Returns what a whole trace says, and a part of it cannot.
+fn left_out(path: &Path, whole: &Meta, part: &Meta) -> Vec<String> {
     let path = path.display();
+    let mut sentences = Vec::new();
     if whole.has_contents && !part.has_contents {
-        say(&format!(
-            "terrace: `{path}` does not say what pages hold: that is known of all first rows of a \
-             trace alone\n",
+        sentences.push(format!(
+            "`{path}` does not say what pages hold: that is known of all first rows of a trace \
+             alone",
         ));
     }
     if let (Some(allocations), None) = (&whole.allocations, &part.allocations) {
-        say(&format!(
-            "terrace: `{path}` does not say what {} allocations were of: that is known of a whole \
-             trace alone\n",
+        sentences.push(format!(
+            "`{path}` does not say what {} allocations were of: that is known of a whole trace \
+             alone",
             allocations.objects.len()
         ));
     }
+    sentences
 }
 
 /// Says what the format of a trace had no room for.
-fn say_lost(path: &Path, lost: &[Loss]) {
+pub fn say_lost(path: &Path, lost: &[Loss]) {
     if lost.is_empty() {
         return;
     }
@@ -124,13 +134,13 @@ fn create(path: &Path, format: Option<Format>, source: &dyn Source) -> Result<Bo
     }
 }
 
-/// Copies all accesses. Returns the information that the format cannot hold; `None`, and makes no
-/// file, if there was no access.
+/// Copies all accesses. Returns how many there are, and what the format cannot hold; `None`, and
+/// makes no file, if there was no access.
 fn copy(
     mut source: Box<dyn Source>,
     mut sink: Box<dyn Sink>,
     progress: Progress,
-) -> Result<Option<Vec<Loss>>> {
+) -> Result<Option<(u64, Vec<Loss>)>> {
     if let Some(allocations) = &source.meta().allocations {
         sink.allocations(allocations.as_ref().clone());
     }
@@ -140,5 +150,5 @@ fn copy(
     }
     let lost = sink.lost();
     sink.finish()?;
-    Ok(Some(lost))
+    Ok(Some((accesses, lost)))
 }

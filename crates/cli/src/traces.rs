@@ -1,10 +1,13 @@
 //! The traces of one workload, as a command names them.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use terrace_base::Result;
+use terrace_report::counted::Counted;
 use terrace_sim::workload::Workload;
 use terrace_trace::kept::Kept;
+use terrace_trace::tally::Tallies;
 use terrace_trace::{Columns, Reading};
 
 use crate::progress::Progress;
@@ -45,6 +48,12 @@ impl<'a> Traces<'a> {
         let workload = Workload::open(paths, &self.reading, self.limit, columns)?;
         let progress = Progress::new(workload.accesses(), self.quiet).doing(what);
         Ok((workload, progress))
+    }
+
+    /// What was read otherwise than it stands in them; it is said, too.
+    pub fn counted(&self) -> Vec<Counted> {
+        self.places
+            .counted(self.paths, &self.reading.tallies, self.quiet)
     }
 
     /// As they were named.
@@ -96,4 +105,33 @@ impl Places {
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
+
+    /// Returns what was read otherwise than it stands in the traces, by their names, and says it.
+    pub fn counted(&self, names: &[PathBuf], tallies: &Tallies, quiet: bool) -> Vec<Counted> {
+        counted(names.iter().zip(&self.paths), tallies, quiet)
+    }
+}
+
+/// Returns what was read otherwise than it stands in traces, by name and place, and says it.
+pub fn counted<'a>(
+    traces: impl Iterator<Item = (&'a PathBuf, &'a PathBuf)>,
+    tallies: &Tallies,
+    quiet: bool,
+) -> Vec<Counted> {
+    let mut seen = HashSet::new();
+    let traces = traces.filter(|(_, place)| seen.insert(*place));
+    let all = traces.flat_map(|(name, place)| {
+        let counts = tallies.of(place).into_iter();
+        counts.map(|(what, count)| Counted {
+            trace: name.display().to_string(),
+            count,
+            what,
+        })
+    });
+    let all: Vec<Counted> = all.collect();
+    if !quiet {
+        let said = all.iter().map(Counted::sentence);
+        said.for_each(|sentence| say(&format!("terrace: {sentence}\n")));
+    }
+    all
 }

@@ -6,6 +6,8 @@ pub mod calibrate;
 pub mod circuit;
 mod constituent;
 pub mod control;
+pub mod convert;
+pub mod counted;
 pub mod curve;
 pub mod doctor;
 pub mod document;

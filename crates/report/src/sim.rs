@@ -12,6 +12,7 @@ use terrace_base::{Bytes, Nanos};
 use terrace_sim::pages::options::settings;
 use terrace_sim::pages::{Dram, Outcome, Simulated, Times, results};
 
+use crate::counted::Counted;
 use crate::html::ends;
 use crate::lifetime;
 use crate::rows::Rows;
@@ -29,6 +30,8 @@ pub struct PagesDocument {
     pub schema: &'static str,
     /// The traces, a program each, all on the machine together.
     pub traces: Vec<String>,
+    /// What was left out of the traces, cut, or taken for something else, with counts.
+    pub counted: Vec<Counted>,
     /// One for each machine, with the fields of [`results::run`].
     #[serde(serialize_with = "trees")]
     pub runs: Vec<Simulated>,
@@ -36,10 +39,11 @@ pub struct PagesDocument {
 
 impl PagesDocument {
     /// Returns the document of these traces on these machines.
-    pub fn new(traces: Vec<String>, runs: Vec<Simulated>) -> Self {
+    pub fn new(traces: Vec<String>, counted: Vec<Counted>, runs: Vec<Simulated>) -> Self {
         Self {
             schema: SCHEMA,
             traces,
+            counted,
             runs,
         }
     }

@@ -114,7 +114,7 @@ impl ReadAs {
             columns: meta.columns.clone(),
             ignored: meta.ignored.clone(),
             unit: match meta.objects {
-                Objects::None => "bytes",
+                Objects::None | Objects::Disk => "bytes",
                 Objects::Named | Objects::Placed => "objects",
             },
             bytes_asked: u64::try_from(bytes.sum::<u128>()).unwrap_or(u64::MAX),

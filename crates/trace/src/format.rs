@@ -92,6 +92,8 @@ pub(crate) enum Content {
     Magic(&'static [u8]),
     /// Binary records of a fixed size, if the function finds the first bytes plausible.
     Records(fn(&[u8]) -> bool),
+    /// Binary records of a fixed size that bear a mark each, if the function finds it.
+    Marked(fn(&[u8]) -> bool),
     /// Text, if the function finds the first line plausible.
     Text(fn(&[u8]) -> bool),
 }
@@ -103,7 +105,7 @@ impl Content {
         let binary = head.contains(&0);
         match self {
             Self::Magic(magic) => head.starts_with(magic),
-            Self::Records(plausible) => binary && plausible(head),
+            Self::Records(plausible) | Self::Marked(plausible) => binary && plausible(head),
             Self::Text(plausible) => !binary && plausible(first_line(head)),
         }
     }
@@ -112,7 +114,8 @@ impl Content {
 /// What some programs write at the beginning of a text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-fn first_line(head: &[u8]) -> &[u8] {
+/// Returns the first line of a text, without its line break.
+pub(crate) fn first_line(head: &[u8]) -> &[u8] {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     line.strip_suffix(b"\r").unwrap_or(line)

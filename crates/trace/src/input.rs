@@ -74,8 +74,14 @@ impl Input {
         };
         input.look_ahead()?;
         let inner = unread(&input.head);
+        let twice = || {
+            let within = compression.and_then(|_| Compression::by_magic(&input.head))?;
+            Some(format!(
+                "is packed twice, with {within} within; unpack it once"
+            ))
+        };
         let archive = || is_archive(&input.head).then(|| "is a tar archive; unpack it".to_owned());
-        match inner.or_else(archive) {
+        match inner.or_else(archive).or_else(twice) {
             None => Ok(input),
             Some(what) => Err(Error::usage(format!(
                 "the trace `{}` {what}",

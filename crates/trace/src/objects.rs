@@ -14,6 +14,8 @@ pub enum Objects {
     Named,
     /// Places that objects were given.
     Placed,
+    /// Places on a disk.
+    Disk,
 }
 
 /// How many pages an object has.
@@ -25,8 +27,15 @@ pub enum Extent {
     Unit,
 }
 
-/// The key of a trace's metadata that says that its accesses are requests for objects.
+/// The key of a trace's metadata that says that its accesses are requests for objects, or to a disk.
 pub(crate) const KEY: &str = "objects";
+/// The value of a trace of places on a disk.
+pub(crate) const DISK: &str = "disk";
+
+/// Returns the metadata of a trace of places on a disk.
+pub(crate) fn of_disk() -> (String, String) {
+    (KEY.into(), DISK.into())
+}
 
 /// Bits of an address that tell a byte of its page.
 const PAGE_BITS: u32 = 12;
@@ -50,6 +59,7 @@ const UNITS: &str =
 pub(crate) fn placed(mut source: Box<dyn Source>, extent: Extent) -> Box<dyn Source> {
     let mut meta = source.meta().clone();
     meta.objects = Objects::Placed;
+    meta.about.retain(|(key, _)| key != KEY);
     meta.about.push((KEY.into(), extent.name().into()));
     let (tally, mut places) = (meta.tally.clone(), Places::default());
     made(meta, move |block| {

@@ -7,8 +7,10 @@ use terrace_base::Result;
 use crate::access::Columns;
 use crate::format::Format;
 use crate::formats::open_in;
+use crate::layout::Layout;
 use crate::objects::Extent;
 use crate::source::Source;
+use crate::tally::Tallies;
 
 /// How traces are read.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +20,10 @@ pub struct Reading {
     /// How many pages an object has. If given, the addresses of any trace are names of objects;
     /// otherwise those of formats of objects are, by their sizes.
     pub objects: Option<Extent>,
+    /// What the columns of a table hold, where its header does not say.
+    pub layout: Option<Layout>,
+    /// What was counted while traces were read so.
+    pub tallies: Tallies,
 }
 
 impl Reading {
@@ -26,7 +32,9 @@ impl Reading {
     /// # Errors
     /// The errors of [`open_in`](crate::open_in).
     pub fn open(&self, path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
-        open_in(path, self, columns)
+        let source = open_in(path, self, columns)?;
+        self.tallies.begin(path, &source.meta().tally);
+        Ok(source)
     }
 }
 

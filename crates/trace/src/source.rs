@@ -28,6 +28,8 @@ pub struct Meta {
     pub allocations: Option<Arc<Allocations>>,
     /// Whether accesses are requests for whole objects: the size of one may be that of a file.
     pub objects: Objects,
+    /// Whether it is a table that other programs have made: it may call anything an address.
+    pub is_table: bool,
     /// The columns or fields that are read, as the format calls them.
     pub columns: Vec<String>,
     /// Those that the file has and that are not read.

@@ -17,11 +17,51 @@ pub(crate) fn number(digits: &[u8], base: u32) -> Option<u64> {
     u64::from_str_radix(digits, base).ok()
 }
 
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+    /// It takes an object away.
+    Delete,
+}
+
 /// Parses whether an access writes: `w`, `store`, `true`, `1` and the like, or `r` and the like.
 pub(crate) fn writes(text: &[u8]) -> Option<bool> {
     match text.to_ascii_lowercase().as_slice() {
         b"1" | b"true" | b"w" | b"s" | b"write" | b"store" => Some(true),
         b"0" | b"false" | b"r" | b"l" | b"read" | b"load" => Some(false),
+        _ => None,
+    }
+}
+
+/// Parses what a request does: as an access ([`writes`]), by a command of memcached or of CacheLib, or
+/// by the number of a SCSI command.
+pub(crate) fn operation(text: &[u8]) -> Option<Operation> {
+    if let Some(writes) = writes(text) {
+        return Some(match writes {
+            true => Operation::Write,
+            false => Operation::Read,
+        });
+    }
+    match text.to_ascii_lowercase().as_slice() {
+        b"get" | b"gets" | b"get_lease" => Some(Operation::Read),
+        b"set" | b"set_lease" | b"add" | b"cas" | b"replace" | b"append" | b"prepend" | b"incr"
+        | b"decr" | b"update" => Some(Operation::Write),
+        b"delete" | b"del" => Some(Operation::Delete),
+        code if code.len() == 2 => scsi(number(code, 16)?.try_into().ok()?),
+        _ => None,
+    }
+}
+
+/// Returns what a SCSI command does that reads or writes blocks, of 6, 10, 12 or 16 bytes.
+pub(crate) fn scsi(code: u8) -> Option<Operation> {
+    match code {
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(Operation::Read),
+        // Written, and verified.
+        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Some(Operation::Write),
         _ => None,
     }
 }

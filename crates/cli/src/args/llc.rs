@@ -8,11 +8,11 @@ use terrace_base::Result;
 use terrace_base::count::parse_count;
 use terrace_device::Catalogue;
 use terrace_sim::llc::Grid;
-use terrace_trace::Format;
 
+use super::Results;
 use super::machines::catalogue;
+use super::reading::Places;
 use super::settings::Settings;
-use super::{Results, format};
 
 /// Simulate last-level caches under policies, and the memory behind them
 ///
@@ -47,9 +47,8 @@ pub struct Llc {
     #[arg(value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
 
-    /// The traces' format, where nothing else tells
-    #[arg(long, value_name = "FORMAT", value_parser = format::READ, hide_short_help = true)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub places: Places,
 
     /// Simulate only the first accesses of each trace
     ///

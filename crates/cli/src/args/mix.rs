@@ -6,10 +6,10 @@ use clap::Args;
 use terrace_base::Result;
 use terrace_base::count::parse_count;
 use terrace_sim::mix::Grid;
-use terrace_trace::Format;
 
+use super::Results;
+use super::reading::Places;
 use super::settings::Settings;
-use super::{Results, format};
 
 /// Simulate tasks that take turns on cores with a shared last-level cache
 ///
@@ -42,9 +42,8 @@ pub struct Mix {
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
 
-    /// The traces' format, where nothing else tells
-    #[arg(long, value_name = "FORMAT", value_parser = format::READ, hide_short_help = true)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub places: Places,
 
     /// Simulate only the first accesses of each trace, again and again
     #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]

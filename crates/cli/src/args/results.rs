@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use terrace_base::apart::Named;
 use terrace_base::{Error, Result, keep_apart};
+use terrace_report::html::Look;
 
 /// What stands for standard output.
 pub const STANDARD: &str = "-";
@@ -38,6 +39,31 @@ pub struct Results {
     /// Standard output for -. Tables, plots, effective settings and the machine, in one file of HTML that loads nothing.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+
+    /// Write the plots of the page as vectors (SVG) to FILE
+    ///
+    /// Standard output for -. Several plots stand one below the other.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub svg: Option<PathBuf>,
+
+    /// Title of the first plot of --svg
+    #[arg(long, value_name = "TEXT", requires = "svg", hide_short_help = true)]
+    pub title: Option<String>,
+
+    /// Name a series of --svg otherwise, as in lru=LRU; may be repeated
+    #[arg(long = "label", value_name = "SERIES=TEXT", requires = "svg", value_parser = label,
+          hide_short_help = true)]
+    pub labels: Vec<(String, String)>,
+}
+
+/// Parses the name of a series, and another one. A policy with settings has a name with `=`, so the
+/// last one parts the two.
+fn label(text: &str) -> std::result::Result<(String, String), String> {
+    let parts = text
+        .rsplit_once('=')
+        .filter(|(series, _)| !series.is_empty());
+    let (series, name) = parts.ok_or("write SERIES=TEXT, as in lru=LRU")?;
+    Ok((series.to_owned(), name.to_owned()))
 }
 
 /// A form of results.
@@ -47,6 +73,7 @@ pub enum Form {
     Csv,
     Parquet,
     Html,
+    Svg,
 }
 
 impl Form {
@@ -57,6 +84,7 @@ impl Form {
             Self::Csv => "--csv",
             Self::Parquet => "--parquet",
             Self::Html => "--html",
+            Self::Svg => "--svg",
         }
     }
 }
@@ -69,9 +97,18 @@ impl Results {
             (Form::Csv, &self.csv),
             (Form::Parquet, &self.parquet),
             (Form::Html, &self.html),
+            (Form::Svg, &self.svg),
         ];
         let given = all.map(|(form, path)| Some((form, path.as_deref()?)));
         given.into_iter().flatten().collect()
+    }
+
+    /// Returns how plots are drawn as vectors.
+    pub fn look(&self) -> Look {
+        Look {
+            title: self.title.clone(),
+            labels: self.labels.clone(),
+        }
     }
 
     /// Checks that no output is an input or another output, that at most one is standard output,

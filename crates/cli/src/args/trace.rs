@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::reading::Reading;
+use super::reading::{Reading, Table};
+use super::results::STANDARD;
 use super::{Results, format};
 use clap::{Args, Subcommand};
 use terrace_base::{Error, Result};
@@ -78,6 +79,9 @@ pub struct Convert {
     #[arg(long, value_name = "FORMAT", value_parser = format::READ)]
     pub from: Option<Format>,
 
+    #[command(flatten)]
+    pub table: Table,
+
     /// Take addresses for the names of objects, each of which gets pages by its size
     #[arg(long)]
     pub keys: bool,
@@ -109,16 +113,33 @@ pub struct Convert {
           allow_hyphen_values = true)]
     pub limit: Option<u64>,
 
+    /// Write what was counted as JSON to FILE; without FILE, print it
+    ///
+    /// What was read otherwise than it stands in IN, and what the format of OUT has no room for.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STANDARD,
+          hide_short_help = true)]
+    pub json: Option<PathBuf>,
+
     /// Show no progress bar
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 impl Convert {
+    /// Returns where what was counted goes.
+    pub fn results(&self) -> Results {
+        Results {
+            json: self.json.clone(),
+            ..Results::default()
+        }
+    }
+
     pub fn reading(&self) -> terrace_trace::Reading {
         terrace_trace::Reading {
             format: self.from,
             objects: self.keys.then_some(Extent::Sized),
+            layout: self.table.columns.clone(),
+            ..terrace_trace::Reading::default()
         }
     }
 

@@ -9,6 +9,8 @@ use serde::{Serialize, Serializer};
 use terrace_base::schema::{Field, Tree, fields};
 use terrace_sim::curve::{Curve, Curves, Point};
 
+use crate::counted::Counted;
+
 /// Schema of the document; the number increases with every change that breaks readers.
 const SCHEMA: &str = "terrace.sim.curve/1";
 
@@ -19,6 +21,8 @@ pub struct CurveDocument {
     pub schema: &'static str,
     /// Traces as they were named.
     pub traces: Vec<String>,
+    /// What was left out of the traces, cut, or taken for something else, with counts.
+    pub counted: Vec<Counted>,
     /// The workload and its curves.
     #[serde(flatten, serialize_with = "tree")]
     pub curves: Curves,
@@ -26,10 +30,11 @@ pub struct CurveDocument {
 
 impl CurveDocument {
     /// Returns the document of curves of these traces.
-    pub fn new(traces: Vec<String>, curves: Curves) -> Self {
+    pub fn new(traces: Vec<String>, counted: Vec<Counted>, curves: Curves) -> Self {
         Self {
             schema: SCHEMA,
             traces,
+            counted,
             curves,
         }
     }

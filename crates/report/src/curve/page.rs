@@ -30,6 +30,7 @@ impl Document for CurveDocument {
             .filter(|field| field.name != "curves")
             .collect();
         Page::new(format!("terrace sim curve: {}", self.traces.join(", ")))
+            .counted(&self.counted)
             .plot(self.plot())
             .settings("of the traces", &Tree::of(&fields, &self.curves))
     }

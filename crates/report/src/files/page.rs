@@ -20,6 +20,7 @@ impl Document for FilesDocument {
         let runs = &self.simulated.runs;
         let settings = Tree::of(&options::effective(), &runs[0].machine);
         Page::new(format!("terrace sim files: {}", self.traces.join(", ")))
+            .counted(&self.counted)
             .plot(rates(&self.simulated))
             .plot(misses(&self.simulated))
             .settings("of the first machine", &settings)

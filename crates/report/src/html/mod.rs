@@ -9,12 +9,13 @@ mod plot;
 mod simulated;
 
 pub(crate) use faults::over_time_and_address;
-pub use plot::{Axis, Plot, Unit};
+pub use plot::{Axis, Look, Plot, Unit};
 
 use comfy_table::{Cell, Row, Table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use serde_json::Value;
+use terrace_base::Result;
 use terrace_live::compare::kernel_release;
 use terrace_live::dram;
 use terrace_policy::prefetch::{Count, LifeStory};
@@ -93,6 +94,14 @@ impl Page {
             }
         };
         page.into_string()
+    }
+
+    /// Returns the plots as vectors, one below the other.
+    ///
+    /// # Errors
+    /// A failure if there is no plot, or a label is of no series.
+    pub fn svg(&self, look: &Look) -> Result<String> {
+        plot::draw(&self.plots, look)
     }
 
     fn figures(&self) -> Markup {

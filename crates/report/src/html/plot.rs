@@ -1,6 +1,11 @@
 //! Plots as plain data, which the page's script draws with Chart.js.
 
+mod svg;
+
 use serde::Serialize;
+
+pub use svg::Look;
+pub(super) use svg::draw;
 
 /// A plot.
 #[derive(Clone, Debug, Serialize)]

@@ -164,7 +164,7 @@ impl Document for PagesDocument {
     fn page(&self) -> Page {
         let title = format!("terrace sim pages: {}", self.traces.join(", "));
         let runs = self.runs.iter().map(|run| ("", run));
-        machines_page(title, &runs.collect::<Vec<_>>())
+        machines_page(title, &runs.collect::<Vec<_>>()).counted(&self.counted)
     }
 }
 
@@ -180,6 +180,6 @@ impl Document for SweepDocument {
             false => ("", &row.simulated),
         });
         let runs: Vec<_> = runs.collect();
-        machines_page("terrace sweep".to_owned(), &runs)
+        machines_page("terrace sweep".to_owned(), &runs).counted(&self.counted)
     }
 }

@@ -6,8 +6,10 @@ use terrace_policy::{admission, eviction, llc, migration, prefetch, replacement,
 use terrace_sim::llc::placement::Make;
 use terrace_sim::pages::{FaultCost, levelling};
 use terrace_trace::Format;
+use terrace_trace::formats::csv;
+use terrace_trace::layout::Known as Layouts;
 
-use super::{Field, Figure, Known};
+use super::{Field, Figure, Known, Layout};
 use crate::sweep;
 
 pub(super) fn all() -> Vec<Known> {
@@ -121,8 +123,10 @@ fn formats() -> Vec<Known> {
             meaning: field.meaning,
             is_read: field.is_read,
         });
+        let layouts = Layouts::ALL.iter().filter(|_| *format == csv::FORMAT);
         Known {
             fields: fields.collect(),
+            layouts: layouts.copied().map(Layout::from).collect(),
             example: Some(format.example()),
             ..plain("formats", Some(option), format.name(), format.help())
         }

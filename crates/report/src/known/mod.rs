@@ -71,6 +71,8 @@ pub struct Known {
     pub figures: Vec<Figure>,
     /// Columns or fields of a format.
     pub fields: Vec<Field>,
+    /// Layouts of tables of a format that are well known, by the names that `--columns` takes.
+    pub layouts: Vec<Layout>,
     /// Lines of a text of a format, or the command that makes a file of it.
     pub example: Option<&'static str>,
 }
@@ -84,6 +86,27 @@ pub struct Field {
     pub meaning: &'static str,
     /// Whether it is read.
     pub is_read: bool,
+}
+
+/// A layout of tables that is well known.
+#[derive(Clone, Debug, Serialize)]
+pub struct Layout {
+    /// Name.
+    pub name: &'static str,
+    /// Whose tables have it, and their columns.
+    pub of: &'static str,
+    /// What is read, as `--columns` takes it.
+    pub columns: &'static str,
+}
+
+impl From<terrace_trace::layout::Known> for Layout {
+    fn from(known: terrace_trace::layout::Known) -> Self {
+        Self {
+            name: known.name,
+            of: known.of,
+            columns: known.roles,
+        }
+    }
 }
 
 /// A figure of a memory.

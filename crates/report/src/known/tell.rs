@@ -107,6 +107,14 @@ fn one(known: &Known, width: u16) -> String {
         });
         text += &columns(rows, width);
     }
+    if !known.layouts.is_empty() {
+        text += "\nLayouts of tables whose first line does not say it, given as --columns NAME\n";
+        let rows = known.layouts.iter();
+        text += &columns(
+            rows.map(|layout| [layout.name, layout.columns, layout.of]),
+            width,
+        );
+    }
     if let Some(example) = known.example {
         text += "\nExample\n";
         text.extend(example.lines().map(|line| format!("  {line}\n")));

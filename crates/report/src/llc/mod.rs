@@ -13,6 +13,8 @@ use serde::{Serialize, Serializer};
 use terrace_base::schema::Tree;
 use terrace_sim::llc::{Run, Simulated, results};
 
+use crate::counted::Counted;
+
 /// Schema of the document; the number increases with every change that breaks readers.
 const SCHEMA: &str = "terrace.sim.llc/1";
 
@@ -25,6 +27,8 @@ pub struct LlcDocument {
     pub traces: Option<Vec<String>>,
     /// Program that was run, with its arguments; null where traces were read.
     pub program: Option<Vec<String>>,
+    /// What was left out of the traces, cut, or taken for something else, with counts.
+    pub counted: Vec<Counted>,
     /// Settings and results, with the fields of [`results::simulation`].
     #[serde(flatten, serialize_with = "tree")]
     pub simulated: Simulated,
@@ -41,7 +45,7 @@ pub enum Input {
 
 impl LlcDocument {
     /// Returns the document of a pass.
-    pub fn new(input: Input, simulated: Simulated) -> Self {
+    pub fn new(input: Input, counted: Vec<Counted>, simulated: Simulated) -> Self {
         let (traces, program) = match input {
             Input::Traces(traces) => (Some(traces), None),
             Input::Program(program) => (None, Some(program)),
@@ -50,6 +54,7 @@ impl LlcDocument {
             schema: SCHEMA,
             traces,
             program,
+            counted,
             simulated,
         }
     }

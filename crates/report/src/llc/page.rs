@@ -23,6 +23,7 @@ impl Document for LlcDocument {
         let program = || self.program.clone().unwrap_or_default().join(" ");
         let inputs = inputs.unwrap_or_else(program);
         let page = Page::new(format!("terrace sim llc: {inputs}"))
+            .counted(&self.counted)
             .plot(traffic(runs))
             .plot(positions(runs))
             .plot(epochs(runs));

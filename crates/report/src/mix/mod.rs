@@ -12,6 +12,8 @@ use serde::{Serialize, Serializer};
 use terrace_base::schema::Tree;
 use terrace_sim::mix::{Run, Simulated, results};
 
+use crate::counted::Counted;
+
 /// Schema of the document; the number increases with every change that breaks readers.
 const SCHEMA: &str = "terrace.sim.mix/1";
 
@@ -22,6 +24,8 @@ pub struct MixDocument {
     pub schema: &'static str,
     /// Traces as they were named.
     pub traces: Vec<String>,
+    /// What was left out of the traces, cut, or taken for something else, with counts.
+    pub counted: Vec<Counted>,
     /// Settings and results, with the fields of [`results::simulation`].
     #[serde(flatten, serialize_with = "tree")]
     pub simulated: Simulated,
@@ -29,10 +33,11 @@ pub struct MixDocument {
 
 impl MixDocument {
     /// Returns the document of simulations of these traces.
-    pub fn new(traces: Vec<String>, simulated: Simulated) -> Self {
+    pub fn new(traces: Vec<String>, counted: Vec<Counted>, simulated: Simulated) -> Self {
         Self {
             schema: SCHEMA,
             traces,
+            counted,
             simulated,
         }
     }

@@ -19,6 +19,7 @@ impl Document for MixDocument {
     fn page(&self) -> Page {
         let settings = Tree::of(&options::effective(), &self.simulated);
         Page::new(format!("terrace sim mix: {}", self.traces.join(", ")))
+            .counted(&self.counted)
             .plot(run_times(&self.simulated))
             .plot(misses(&self.simulated))
             .settings("", &settings)

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use terrace_base::schema::{Field, Tree, fields};
 use terrace_sim::pages::{Simulated, results};
 
+use crate::counted::Counted;
 use crate::rows::Rows;
 use crate::sim::asked;
 pub use parquet::{may_replace, parquet};
@@ -26,6 +27,9 @@ pub struct Row {
 pub struct SweepDocument {
     /// `terrace.sweep/1`.
     pub schema: &'static str,
+    /// What was left out of the traces, cut, or taken for something else, with counts; not of
+    /// machines that an earlier command has simulated.
+    pub counted: Vec<Counted>,
     /// One for each trace and machine, with the fields of [`results::run`].
     #[serde(serialize_with = "trees")]
     pub runs: Vec<Row>,
@@ -33,9 +37,12 @@ pub struct SweepDocument {
 
 impl SweepDocument {
     /// Returns the document of these rows.
-    pub fn new(runs: Vec<Row>) -> Self {
-        let schema = "terrace.sweep/1";
-        Self { schema, runs }
+    pub fn new(counted: Vec<Counted>, runs: Vec<Row>) -> Self {
+        Self {
+            schema: "terrace.sweep/1",
+            counted,
+            runs,
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Values for every setting; the machines are all combinations.
 
+use std::collections::HashSet;
+
 use terrace_base::{Bytes, Result, memory};
 use terrace_device::Catalogue;
 
@@ -42,6 +44,23 @@ impl Grid {
             machines = each.collect::<Result<_>>()?;
         }
         machines.iter().try_for_each(FilesMachine::check)?;
-        Ok(machines)
+        Ok(without_repeats(machines))
     }
+}
+
+/// Returns the machines without those that admit all pages to no flash, where the same machine is
+/// there before: it does not matter there, and nobody may have asked for both.
+fn without_repeats(machines: Vec<FilesMachine>) -> Vec<FilesMachine> {
+    let mut seen = HashSet::new();
+    let is_new = |machine: &FilesMachine| {
+        if machine.flash_pages > 0 {
+            return true;
+        }
+        let any = FilesMachine {
+            admission: FilesMachine::default().admission,
+            ..machine.clone()
+        };
+        seen.insert(format!("{any:?}")) || machine.admission.to_string() != "all"
+    };
+    machines.into_iter().filter(is_new).collect()
 }

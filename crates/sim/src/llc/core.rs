@@ -25,6 +25,9 @@ pub const LOOKUP: u64 = 20;
 /// Cycles of a load from the second level.
 pub const NEAR: u64 = 12;
 
+/// Instructions after which the clock of a core stands still: the time of many more has no room.
+pub const TIMED: u64 = 1 << 50;
+
 /// A load or store in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wait {
@@ -60,10 +63,11 @@ impl Core {
     /// Returns the time at an instruction, if nothing else is requested before; loads whose window ends before it stall
     /// the core.
     pub fn time_at(&self, instruction: u64) -> u64 {
-        let spent = |from: u64, to: u64| to.saturating_sub(from) * CYCLE / ISSUE;
+        let timed = |instruction: u64| instruction.min(TIMED);
+        let spent = |from: u64, to: u64| timed(to).saturating_sub(timed(from)) * CYCLE / ISSUE;
         let (mut now, mut at) = (self.now, self.instruction);
         for wait in &self.waits {
-            let due = wait.instruction + WINDOW;
+            let due = wait.instruction.saturating_add(WINDOW);
             if due > instruction {
                 break;
             }

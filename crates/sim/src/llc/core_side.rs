@@ -1,6 +1,6 @@
 //! The core side: cores with private levels, which turn accesses into requests to the last level.
 
-use terrace_base::{Error, Result};
+use terrace_base::Result;
 
 use super::batch::{Batch, Ordered};
 use super::flush::{Flushes, Piece, pieces};
@@ -19,8 +19,6 @@ use super::steps::Stretch;
 const REQUESTS: usize = 1 << 14;
 /// Accesses after which a batch is complete even with few requests.
 const ACCESSES: u64 = 1 << 22;
-/// The most instructions of a core: the time of more would overflow.
-const MOST_INSTRUCTIONS: u64 = 1 << 50;
 
 /// The core side of all last-level caches.
 pub struct CoreSide<'a> {
@@ -216,7 +214,7 @@ impl<'a> CoreSide<'a> {
     fn next_instruction(&self, program: usize, core: usize) -> Option<u64> {
         let more = self.mix.programs()[program].until_next(core)?;
         let executed = self.cores[core].instructions;
-        Some(executed.saturating_add(more).min(MOST_INSTRUCTIONS))
+        Some(executed.saturating_add(more))
     }
 
     /// Notes in the batch where the warm-up ends, if it does.
@@ -242,12 +240,6 @@ impl<'a> CoreSide<'a> {
         let block = &*run.block;
         let core = &self.cores[run.core];
         let executed = core.instructions.saturating_add(run.instructions);
-        if executed > MOST_INSTRUCTIONS {
-            return Err(Error::usage(format!(
-                "{} counts more instructions than a program can execute; its column of instructions is wrong",
-                programs[program].name()
-            )));
-        }
         let mut maker = Maker {
             lines: self.lines,
             frames: &mut self.frames,

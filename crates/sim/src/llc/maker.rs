@@ -237,7 +237,7 @@ impl Maker<'_> {
                 .min(self.instructions),
             false => offset as u64 * INSTRUCTIONS_AN_ACCESS,
         };
-        self.begin + executed
+        self.begin.saturating_add(executed)
     }
 
     fn check(&self, address: u64) -> Result<()> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use terrace_base::{Error, Result};
 use terrace_trace::order::Event;
-use terrace_trace::{Columns, Format, Source};
+use terrace_trace::{Columns, Reading, Source};
 
 use super::core::{CYCLE, ISSUE};
 use super::grid::Extent;
@@ -91,7 +91,7 @@ impl<'a> Mix<'a> {
     /// Errors of [`Mix::new`]; a usage error where a file is a program and no trace.
     pub fn open(
         paths: &[PathBuf],
-        format: Option<Format>,
+        reading: &Reading,
         columns: Columns,
         cores: Option<usize>,
         limit: Option<u64>,
@@ -99,7 +99,7 @@ impl<'a> Mix<'a> {
         paths.iter().try_for_each(|path| require_trace(path))?;
         let traces = paths.iter().map(|path| {
             let name = path.display().to_string();
-            (name, file(path.clone(), format.into(), columns))
+            (name, file(path.clone(), reading.clone(), columns))
         });
         Mix::new(traces.collect(), cores, limit)
     }

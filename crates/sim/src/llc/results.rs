@@ -21,7 +21,7 @@ pub fn simulation() -> Vec<Field<Simulated>> {
         "accesses" None |one| one.pass.accesses;
         /// instructions of all cores, warm-up included; estimated at three per access where a trace
         /// does not count them
-        "instructions" None |one| one.pass.instructions.iter().sum::<u64>();
+        "instructions" None |one| one.pass.instructions.iter().fold(0, |sum: u64, more| sum.saturating_add(*more));
         /// whether all traces count instructions
         "counts_instructions" None |one| one.pass.counts_instructions;
         /// first private levels of all cores together, warm-up included; null where the level is off

@@ -3,6 +3,7 @@
 use terrace_base::Nanos;
 use terrace_policy::llc::Counts;
 
+use super::core::TIMED;
 use super::memory_side::Found;
 use super::outcome::{Outcome, Pass, Point};
 use super::settings::{LlcMachine, Size, Warmup};
@@ -98,7 +99,8 @@ impl<'a> Run<'a> {
 
     pub(super) fn mpki(&self) -> Option<f64> {
         let cores = &self.outcome.memories.first()?.cores;
-        let instructions = cores.iter().map(|(instructions, _)| instructions).sum();
+        let sum = |sum: u64, (more, _): &(u64, _)| sum.saturating_add(*more);
+        let instructions = cores.iter().fold(0, sum);
         let each = share(self.counts().misses(), instructions)?;
         self.hierarchy
             .pass
@@ -115,17 +117,32 @@ impl<'a> Run<'a> {
     /// Returns the reason why figures may not be those of a steady state, as a sentence.
     pub fn warning(&self) -> Option<String> {
         let outcome = self.outcome;
+        let asked = match self.hierarchy.machine.warmup {
+            Warmup::Requests(0) | Warmup::Accesses(0) => None,
+            Warmup::Requests(requests) => Some(format!("{requests} requests")),
+            Warmup::Accesses(accesses) => Some(format!("{accesses} accesses")),
+        };
         let Some(warmup) = outcome.warmup else {
-            let asked = match self.hierarchy.machine.warmup {
-                Warmup::Requests(requests) => format!("{requests} requests"),
-                Warmup::Accesses(accesses) => format!("{accesses} accesses"),
-            };
+            let asked = asked.unwrap_or_default();
             return Some(format!(
                 "the warm-up is too long: nothing follows its {asked}, so the figures are of the \
                  whole; give a smaller --warmup"
             ));
         };
+        let instructions = &self.hierarchy.pass.instructions;
+        if !outcome.memories.is_empty() && instructions.iter().any(|all| *all > TIMED) {
+            return Some(format!(
+                "a core executed more than {TIMED} instructions, where its clock stands still: \
+                 counts are right, and times, and what follows from them, are not"
+            ));
+        }
         let (measured, lines) = (outcome.counts.accesses(), outcome.geometry.lines() as u64);
+        if let Some(asked) = asked.filter(|_| measured == 0) {
+            return Some(format!(
+                "the warm-up is too long: no request follows its {asked}, so there are no figures; \
+                 give a smaller --warmup"
+            ));
+        }
         match outcome.full_at {
             // Flushes make room again and again.
             None if outcome.counts.flushes > 0 => None,

@@ -278,6 +278,10 @@ impl Sink for Writer {
         block.iter().try_for_each(|access| self.push(access))
     }
 
+    fn note(&mut self, _: &str, _: &str) {
+        self.lost.add(Kind::About, 1);
+    }
+
     fn allocations(&mut self, allocations: Allocations) {
         let count = allocations.objects.len() as u64;
         self.lost.add(Kind::Allocations, count);

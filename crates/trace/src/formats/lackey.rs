@@ -46,7 +46,9 @@ pub const FORMAT: Format = Format::new(&Declaration {
     create: None,
 });
 
-/// Beginnings of valgrind's own lines: what it says, what it says of itself, and what the program asked it to say.
+/// What is said of valgrind's own lines.
+const MESSAGE: &str = "lines are valgrind's own, and were left out";
+/// Their beginnings: what it says, what it says of itself, and what the program asked it to say.
 const MESSAGES: [&[u8]; 3] = [b"==", b"--", b"**"];
 
 /// Returns whether `line` is a line of such a text.
@@ -65,8 +67,11 @@ fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
     let like = "lackey's, like ` L 1fff000748,8`";
     // The instructions fetched so far, the current one among them, and its address.
     let (mut instructions, mut ip) = (0_u64, 0);
+    let meta = Meta::of(FORMAT, true);
+    let tally = meta.tally.clone();
     let next = move |line: &[u8], block: &mut Block| {
         if is_message(line) {
+            tally.add(MESSAGE, 1);
             return Some(());
         }
         let (what, address, size) = parse(line)?;
@@ -85,7 +90,7 @@ fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
         });
         Some(())
     };
-    Ok(lines(Meta::of(FORMAT, true), input, like, next))
+    Ok(lines(meta, input, like, next))
 }
 
 /// Parses a line: kind, address and size.

@@ -7,8 +7,11 @@ pub mod caffeine;
 pub mod champsim;
 pub mod csv;
 pub mod lackey;
+pub mod lcs;
 pub mod native;
 pub mod oracle_general;
+pub mod perf;
+pub mod vscsi;
 
 use std::path::Path;
 
@@ -16,6 +19,7 @@ use terrace_base::{Error, Result};
 
 use crate::access::Columns;
 use crate::compression::Compression;
+use crate::crowded::watched;
 use crate::format::{Content, Field, Format};
 use crate::input::Input;
 use crate::objects::{Extent, Objects, placed};
@@ -32,6 +36,9 @@ impl Format {
         oracle_general::FORMAT,
         caffeine::FORMAT,
         csv::FORMAT,
+        lcs::FORMAT,
+        vscsi::FORMAT,
+        perf::FORMAT,
     ];
 
     /// Returns the format called `name`.
@@ -50,14 +57,15 @@ impl Format {
     /// the name if the content fits no format, or records of several.
     fn detect(path: &Path, input: &Input) -> Option<Self> {
         let fits = |format: &&Self| format.declaration().content.fits(&input.head);
-        let mut fitting = Self::ALL.iter().filter(fits);
-        let first = fitting.next().copied();
+        let fitting: Vec<Self> = Self::ALL.iter().filter(fits).copied().collect();
+        let is_sure = |format: &&Self| {
+            let content = &format.declaration().content;
+            !matches!(content, Content::Records(_))
+        };
+        let sure = fitting.iter().find(is_sure);
+        let only = (fitting.len() == 1).then(|| fitting[0]);
         // A name can still be right if the file is damaged: the reader says how.
-        let certain = first.filter(|first| match first.declaration().content {
-            Content::Records(_) => fitting.next().is_none(),
-            Content::Magic(_) | Content::Text(_) => true,
-        });
-        certain.or_else(|| Self::by_name(path))
+        sure.copied().or(only).or_else(|| Self::by_name(path))
     }
 
     /// Returns the format that the ending of a file name says, apart from that of a compression.
@@ -100,9 +108,15 @@ pub fn open_as(path: &Path, format: Format, columns: Columns) -> Result<Box<dyn 
 /// # Errors
 /// Returns the errors of [`open_as`] and [`open`].
 pub fn open_in(path: &Path, reading: &Reading, columns: Columns) -> Result<Box<dyn Source>> {
-    match reading.format {
-        Some(format) => source(path, Input::open(path)?, format, reading, columns),
-        None => detected(path, reading, columns, || {
+    match (reading.format, &reading.layout) {
+        (format, Some(layout)) => {
+            let input = Input::open(path)?;
+            require_table(path, &input, format)?;
+            let source = csv::open(input, Some(layout))?;
+            Ok(checked(path, source, csv::FORMAT, reading))
+        }
+        (Some(format), None) => source(path, Input::open(path)?, format, reading, columns),
+        (None, None) => detected(path, reading, columns, || {
             format!("say which it is: {}", names(Format::ALL).join(", "))
         }),
     }
@@ -117,8 +131,10 @@ fn detected(
 ) -> Result<Box<dyn Source>> {
     let input = Input::open(path)?;
     let format = Format::detect(path, &input).ok_or_else(|| {
+        let table = csv::advice(&input.head);
+        let table = table.map_or(String::new(), |table| format!("; {table}"));
         Error::usage(format!(
-            "the format of the trace `{}` shows neither in it nor in its name; {}",
+            "the format of the trace `{}` shows neither in it nor in its name; {}{table}",
             path.display(),
             advice()
         ))
@@ -134,12 +150,41 @@ fn source(
     columns: Columns,
 ) -> Result<Box<dyn Source>> {
     let source = (format.declaration().open)(input, columns)?;
+    Ok(checked(path, source, format, reading))
+}
+
+/// Checks that a trace whose columns are said may be a table.
+fn require_table(path: &Path, input: &Input, format: Option<Format>) -> Result<()> {
+    let shown = match format {
+        Some(format) => Some(format).filter(|format| *format != csv::FORMAT),
+        None => Format::detect(path, input).filter(|_| input.head.contains(&0)),
+    };
+    let what = match shown {
+        Some(format) => format.name(),
+        None if input.head.contains(&0) => "no text",
+        None => return Ok(()),
+    };
+    Err(Error::usage(format!(
+        "--columns says what the columns of a csv hold, and the trace `{}` is {what}; leave \
+         --columns away",
+        path.display()
+    )))
+}
+
+/// Returns the same trace, whose objects have places, checked while it is read.
+fn checked(
+    path: &Path,
+    source: Box<dyn Source>,
+    format: Format,
+    reading: &Reading,
+) -> Box<dyn Source> {
     let extent = match source.meta().objects {
         Objects::Named => Some(reading.objects.unwrap_or(Extent::Sized)),
-        Objects::None | Objects::Placed => reading.objects,
+        Objects::None | Objects::Placed | Objects::Disk => reading.objects,
     };
     let source = match extent {
         Some(extent) => placed(source, extent),
+        None if source.meta().is_table && source.meta().objects == Objects::None => watched(source),
         None => source,
     };
     let mut meta = source.meta().clone();
@@ -149,7 +194,7 @@ fn source(
         let names = |fields: Vec<&Field>| fields.iter().map(|field| field.name.into()).collect();
         (meta.columns, meta.ignored) = (names(read), names(ignored));
     }
-    Ok(sound(path, source, meta))
+    sound(path, source, meta)
 }
 
 /// Begins a trace, whose format the ending of its name tells. The file gets this name when the

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use terrace_base::{Bytes, Error, Exit, Result};
 
+use crate::lost::Loss;
+
 /// Processes and threads are numbered by 16 bits in a trace.
 const NUMBERS: u32 = 1 << 16;
 
@@ -57,6 +59,8 @@ pub struct Recorded {
     pub sanitized: Option<(String, &'static str)>,
     /// The instruction that the emulator lacks and the program needs, if it was ended by that.
     pub lacked: Option<String>,
+    /// What the format of the trace had no room for.
+    pub unkept: Vec<Loss>,
     /// Rows that were lost: more threads wrote at a time than there is room for.
     pub lost: u64,
     /// Rows whose page could not be compared with what was reported of it: there was no memory for a copy.

@@ -260,13 +260,14 @@ impl Session {
         }
         let recorded = self.drain(&mut *sink, progress);
         self.signals.aim(Target::Nobody);
-        let recorded = recorded?;
+        let mut recorded = recorded?;
         if let Some(collected) = self.allocations.take() {
             sink.allocations(collected.finish(&self.pool));
         }
         for (key, value) in recorded.about() {
             sink.note(key, &value);
         }
+        recorded.unkept = sink.lost();
         sink.finish()?;
         Ok(recorded)
     }
@@ -301,6 +302,7 @@ impl Session {
                 .or((self.accesses >= self.limit).then_some(Cut::Rows)),
             sanitized: self.sanitized.take(),
             lacked: self.lacked(status),
+            unkept: Vec::new(),
             lost: self.pool.dropped(),
             unreported: self.pool.unreported(),
             departures,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 
-use terrace_trace::formats::{caffeine, champsim, csv, lackey, oracle_general};
+use terrace_trace::formats::{caffeine, champsim, csv, lackey, lcs, oracle_general, perf, vscsi};
 use terrace_trace::{Access, Columns, Format, open};
 
 use crate::common::read_as;
@@ -99,13 +99,47 @@ pub fn oracle_general() -> Vec<u8> {
     .concat()
 }
 
+/// Requests of libCacheSim, of version 1, behind their header.
+pub fn lcs() -> Vec<u8> {
+    let magic = 0x1234_5678_9abc_def0_u64.to_le_bytes();
+    let mut bytes = vec![0; 1024];
+    bytes[..8].copy_from_slice(&magic);
+    bytes[8] = 1;
+    bytes[24] = 2;
+    bytes[1016..].copy_from_slice(&magic);
+    bytes.extend(request(5, 7, 512, -1));
+    bytes.extend(request(5, 8, 9000, -1));
+    bytes
+}
+
+/// Commands of a virtual disk, of version 2.
+pub fn vscsi() -> Vec<u8> {
+    let command = |cmd: u8, block: u64| {
+        let mut record = vec![cmd, 0, 1, 2];
+        [7_u32, 4096, 1]
+            .iter()
+            .for_each(|field| record.extend(field.to_le_bytes()));
+        [block, 5, 6]
+            .iter()
+            .for_each(|field| record.extend(field.to_le_bytes()));
+        record
+    };
+    [command(0x28, 8), command(0x2a, 64)].concat()
+}
+
+pub const PERF: &str = "a 7/7 1.5: 1 cpu/mem-loads/: 7f001000 142 |OP LOAD|LVL L1 hit|\n\
+                        a 7/8 1.6: 1 cpu/mem-stores/: 7f002000 144 |OP STORE|LVL L1 hit|\n";
+
 /// An example of every format of others.
-pub fn examples() -> [(Format, Vec<u8>); 5] {
+pub fn examples() -> [(Format, Vec<u8>); 8] {
     [
         (lackey::FORMAT, LACKEY.into()),
         (caffeine::FORMAT, CAFFEINE.into()),
         (csv::FORMAT, CSV.into()),
         (champsim::FORMAT, champsim_trace()),
         (oracle_general::FORMAT, oracle_general()),
+        (lcs::FORMAT, lcs()),
+        (vscsi::FORMAT, vscsi()),
+        (perf::FORMAT, PERF.into()),
     ]
 }

@@ -408,13 +408,16 @@ fn meta(parquet: &ParquetMetaData, allocations: Option<Allocations>) -> Meta {
         value(parquet, VERSION_KEY).is_some_and(|version| Layout::of(&version) == Some(layout))
     };
     let columns = parquet.file_metadata().schema_descr().columns().iter();
-    let objects = match key_values(parquet).any(|(key, _)| key == objects::KEY) {
-        true => Objects::Placed,
-        false => Objects::None,
+    let mut objects = key_values(parquet).filter(|(key, _)| key == objects::KEY);
+    let objects = match objects.next() {
+        Some((_, value)) if value == objects::DISK => Objects::Disk,
+        Some(_) => Objects::Placed,
+        None => Objects::None,
     };
     Meta {
         format: NAME.to_owned(),
         objects,
+        is_table: !is_own(parquet),
         columns: columns.map(|column| column.path().string()).collect(),
         ignored: Vec::new(),
         tally: Tally::default(),

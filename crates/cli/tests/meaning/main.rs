@@ -7,7 +7,13 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "../common/mod.rs"]
 mod common;
+mod formats;
+mod layouts;
+mod odd;
+mod plots;
+
 use common::command::{file, number, simulate, terrace, text};
 
 /// Two pages, touched over four thousand million instructions: two seconds.
@@ -246,6 +252,11 @@ fn each_format_says_what_it_is() {
         ("lackey", "M ADDRESS,SIZE"),
         ("oracle-general", "obj_size"),
         ("caffeine", "INSTRUCTIONS"),
+        ("lcs", "with --keys"),
+        ("vscsi", "pages of 4 KiB"),
+        ("perf", "page of 4 KiB"),
+        ("csv", "--columns NAME"),
+        ("csv", "time=1,object=2,size=3+4,op=6"),
     ] {
         let told = text(&done(&["explain", name]).stdout);
         assert!(told.contains(field) && told.contains("Example"), "{told}");
