@@ -409,6 +409,21 @@ fn the_summary_says_what_was_recorded() {
 }
 
 #[test]
+fn what_a_format_has_no_room_for_is_counted() {
+    let bench = Bench::new();
+    let trace = bench.path("trace.csv");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
+    command.arg("record").arg("-o").arg(&trace);
+    let output = command.args(["--", "true"]).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("trace.csv` does not say ") && said.contains("keys of the metadata said"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_limit_ends_the_program() {
     let bench = Bench::new();
     let program = bench.program("signal(SIGTERM, SIG_IGN); fork(); for (;;) stores(cells, 1000);");

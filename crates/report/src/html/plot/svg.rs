@@ -9,8 +9,24 @@ use super::{Axis, Kind, Plot, Series, Unit};
 
 /// Size of a plot.
 const SIZE: (u32, u32) = (800, 480);
-/// Space above a plot for its legend, a row a series at most.
-const ROW: u32 = 18;
+/// Width of the names of series beside a plot, and the height of one.
+const NAMES: u32 = 190;
+const ROW: i32 = 20;
+/// Colours that people with any eyes tell apart (Okabe and Ito 2008), and four for more series.
+const COLORS: [RGBColor; 12] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+    RGBColor(240, 228, 66),
+    RGBColor(153, 153, 153),
+    RGBColor(102, 51, 0),
+    RGBColor(128, 0, 128),
+    RGBColor(170, 220, 130),
+];
 /// Share of the room of a name that its bars take.
 const BARS: f64 = 0.8;
 
@@ -89,6 +105,8 @@ fn whole<'a>(backend: SVGBackend<'a>, plots: &[Plot], look: &Look) -> Drawn<SVGB
 /// A range of numbers as they are drawn: logarithms on axes that are logarithmic.
 struct Scale<'a> {
     axis: &'a Axis,
+    /// What is drawn as 1.
+    unit: f64,
     from: f64,
     to: f64,
 }
@@ -98,14 +116,28 @@ impl<'a> Scale<'a> {
     fn of(axis: &'a Axis, values: impl Iterator<Item = f64>, has_zero: bool) -> Self {
         if !axis.names.is_empty() {
             let (from, to) = (-0.5, axis.names.len() as f64 - 0.5);
-            return Self { axis, from, to };
+            let unit = 1.0;
+            return Self {
+                axis,
+                unit,
+                from,
+                to,
+            };
         }
+        let values: Vec<f64> = values.collect();
         let mut scale = Self {
             axis,
+            unit: match (axis.log, axis.unit) {
+                (false, Unit::Bytes) => binary(values.iter().copied().fold(0.0, f64::max)),
+                _ => 1.0,
+            },
             from: f64::INFINITY,
             to: f64::NEG_INFINITY,
         };
-        for value in values.filter_map(|value| scale_of(axis, value)) {
+        for value in values {
+            let Some(value) = scale.place(value) else {
+                continue;
+            };
             scale.from = scale.from.min(value);
             scale.to = scale.to.max(value);
         }
@@ -130,7 +162,12 @@ impl<'a> Scale<'a> {
 
     /// Returns where a value is drawn, if it can be.
     fn place(&self, value: f64) -> Option<f64> {
-        scale_of(self.axis, value)
+        let number = match (self.axis.log, self.axis.unit) {
+            (false, _) => value / self.unit,
+            (true, Unit::Bytes) => value.log2(),
+            (true, _) => value.log10(),
+        };
+        number.is_finite().then_some(number)
     }
 
     /// Returns the text at a place.
@@ -139,7 +176,7 @@ impl<'a> Scale<'a> {
             return String::new();
         }
         let value = match (self.axis.log, self.axis.unit) {
-            (false, _) => place,
+            (false, _) => place * self.unit,
             (true, Unit::Bytes) => place.exp2(),
             (true, _) => 10_f64.powf(place),
         };
@@ -147,14 +184,11 @@ impl<'a> Scale<'a> {
     }
 }
 
-/// Returns the number that is drawn for a value on an axis; none if there is none.
-fn scale_of(axis: &Axis, value: f64) -> Option<f64> {
-    let number = match (axis.log, axis.unit) {
-        (false, _) => value,
-        (true, Unit::Bytes) => value.log2(),
-        (true, _) => value.log10(),
-    };
-    number.is_finite().then_some(number)
+/// Returns the largest power of 1024 bytes that is no more than `most`, so that marks are whole.
+fn binary(most: f64) -> f64 {
+    let powers = [1e3_f64, 1e6, 1e9, 1e12, 1e15, 1e18];
+    let power = powers.iter().filter(|power| most >= **power).count();
+    1024_f64.powi(power as i32)
 }
 
 /// Writes a number with its unit.
@@ -177,6 +211,12 @@ fn text(value: f64, unit: Unit) -> String {
 }
 
 fn one<'a>(area: &Area<'a>, plot: &Plot, title: &str, look: &Look) -> Drawn<SVGBackend<'a>> {
+    let has_names = plot.series.len() > 1;
+    let width = if has_names { SIZE.0 - NAMES } else { SIZE.0 };
+    let (area, beside) = area.split_horizontally(width);
+    if has_names {
+        list(&beside, plot, look)?;
+    }
     let points = || plot.series.iter().flat_map(|series| &series.points);
     let x = Scale::of(&plot.x, points().map(|point| point.0), false);
     let stacked = plot.kind == Kind::Stacked;
@@ -190,9 +230,10 @@ fn one<'a>(area: &Area<'a>, plot: &Plot, title: &str, look: &Look) -> Drawn<SVGB
     };
     let y = Scale::of(&plot.y, heights.into_iter(), plot.kind != Kind::Points);
     let named = !plot.x.names.is_empty();
-    let mut chart = ChartBuilder::on(area)
+    let mut chart = ChartBuilder::on(&area)
         .caption(title, ("sans-serif", 20))
         .margin(12)
+        .margin_right(30)
         .x_label_area_size(if named { 56 } else { 44 })
         .y_label_area_size(84)
         .build_cartesian_2d(x.from..x.to, y.from..y.to)?;
@@ -200,6 +241,7 @@ fn one<'a>(area: &Area<'a>, plot: &Plot, title: &str, look: &Look) -> Drawn<SVGB
     let mut mesh = chart.configure_mesh();
     mesh.x_desc(&plot.x.title)
         .y_desc(&plot.y.title)
+        .x_labels(6)
         .x_label_formatter(&x_label)
         .y_label_formatter(&y_label)
         .label_style(("sans-serif", 13))
@@ -207,17 +249,17 @@ fn one<'a>(area: &Area<'a>, plot: &Plot, title: &str, look: &Look) -> Drawn<SVGB
         .light_line_style(TRANSPARENT)
         .bold_line_style(BLACK.mix(0.12));
     if named {
-        mesh.disable_x_mesh();
+        mesh.disable_x_mesh()
+            .set_tick_mark_size(LabelAreaPosition::Bottom, 0);
     }
     mesh.draw()?;
     names(&mut chart, &x, &y)?;
     let mut below = vec![0.0; plot.x.names.len()];
     for (index, series) in plot.series.iter().enumerate() {
-        let color = Palette99::pick(index).to_rgba();
-        let name = look.name(&series.name);
+        let color = color(index);
         match plot.kind {
             Kind::Lines | Kind::Points => {
-                line(&mut chart, plot, series, (&x, &y), color, name)?;
+                line(&mut chart, plot, series, (&x, &y), color)?;
             }
             Kind::Bars | Kind::Stacked => {
                 let all = plot.series.len() as f64;
@@ -226,19 +268,26 @@ fn one<'a>(area: &Area<'a>, plot: &Plot, title: &str, look: &Look) -> Drawn<SVGB
                     false => (BARS / all, BARS * (index as f64 / all - 0.5)),
                 };
                 let bars = (width, offset, stacked.then_some(&mut below[..]));
-                bar(&mut chart, series, &y, color, name, bars)?;
+                bar(&mut chart, series, &y, color, bars)?;
             }
         }
     }
-    if plot.series.len() > 1 {
-        let labels = &mut chart.configure_series_labels();
-        labels
-            .position(SeriesLabelPosition::UpperRight)
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .label_font(("sans-serif", 13))
-            .legend_area_size(ROW)
-            .draw()?;
+    Ok(())
+}
+
+/// Returns the colour of a series.
+fn color(index: usize) -> RGBAColor {
+    COLORS[index % COLORS.len()].to_rgba()
+}
+
+/// Lists the series with their colours, beside a plot.
+fn list<'a>(area: &Area<'a>, plot: &Plot, look: &Look) -> Drawn<SVGBackend<'a>> {
+    for (index, series) in plot.series.iter().enumerate() {
+        let y = 44 + ROW * index as i32;
+        let corners = [(4, y), (16, y + 8)];
+        area.draw(&Rectangle::new(corners, color(index).filled()))?;
+        let name = look.name(&series.name).to_owned();
+        area.draw(&Text::new(name, (22, y - 2), ("sans-serif", 13)))?;
     }
     Ok(())
 }
@@ -286,7 +335,6 @@ fn line<'b>(
     series: &Series,
     (x, y): (&Scale, &Scale),
     color: RGBAColor,
-    name: &str,
 ) -> Drawn<SVGBackend<'b>> {
     let points = series.points.iter();
     let places = points.filter_map(|&(at, value)| Some((x.place(at)?, y.place(value)?)));
@@ -299,13 +347,8 @@ fn line<'b>(
         chart.draw_series(places.iter().map(circle))?;
     }
     let drawn = if is_line { places } else { Vec::new() };
-    chart
-        .draw_series(std::iter::once(PathElement::new(
-            drawn,
-            color.stroke_width(2),
-        )))?
-        .label(name)
-        .legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 12, y + 4)], color.filled()));
+    let path = PathElement::new(drawn, color.stroke_width(2));
+    chart.draw_series(std::iter::once(path))?;
     let spread = series.points.iter().zip(&series.spread);
     let bars = spread.filter_map(|(&(at, _), &(least, most))| {
         let at = x.place(at)?;
@@ -322,7 +365,6 @@ fn bar<'b>(
     series: &Series,
     y: &Scale,
     color: RGBAColor,
-    name: &str,
     (width, offset, mut below): (f64, f64, Option<&mut [f64]>),
 ) -> Drawn<SVGBackend<'b>> {
     let mut rectangles = Vec::new();
@@ -339,10 +381,7 @@ fn bar<'b>(
         let corners = [(at + offset, low), (at + offset + width, high)];
         rectangles.push(Rectangle::new(corners, color.filled()));
     }
-    chart
-        .draw_series(rectangles)?
-        .label(name)
-        .legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 12, y + 4)], color.filled()));
+    chart.draw_series(rectangles)?;
     let spread = series.points.iter().zip(&series.spread);
     let middle = offset + width / 2.0;
     let lines = spread.filter_map(|(&(at, _), &(least, most))| {
