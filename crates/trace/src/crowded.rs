@@ -11,8 +11,8 @@ use crate::access::Block;
 use crate::source::{Source, made};
 
 /// What is said of such addresses.
-const CROWDED: &str = "different addresses lie in few pages, as if they were names of objects (keys \
-                       of a cache): if they are, say --keys";
+const CROWDED: &str = "different addresses lie in few pages, as if they were names of objects \
+                       (keys of a cache): if they are, say --keys";
 
 /// Different addresses that are looked at, the first of a trace.
 const LOOKED_AT: usize = 1 << 16;

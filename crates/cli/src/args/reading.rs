@@ -13,7 +13,8 @@ pub struct Table {
     ///
     /// A column has a number, or a name of the first line. `terrace explain csv` lists what columns
     /// may hold, and the known layouts: libcachesim, msr, twitter, meta.
-    #[arg(long, value_name = "NAME|ROLE=COLUMN,...", value_parser = Layout::parse, hide_short_help = true)]
+    #[arg(long, value_name = "NAME|ROLE=COLUMN,...", value_parser = Layout::parse,
+          hide_short_help = true)]
     pub columns: Option<Layout>,
 }
 

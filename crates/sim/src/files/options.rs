@@ -79,10 +79,11 @@ fn caches() -> Vec<Setting> {
             default("extended"),
             column("organisation", "organisation", Unit::None, |m| name(&ORGANISATIONS, m.organisation));
         /// what is written to flash
-        "admission" "NAME": new(Values::List(Arc::new(chains))), default("second-read,all"), common(),
-            details("Policies are listed by `terrace list admission`. With + between them all must agree, as in \
-                     sequential+sketch:reads=3. Where none is given, second-read stands beside all, \
-                     which writes each page that DRAM evicts."),
+        "admission" "NAME": new(Values::List(Arc::new(chains))), default("second-read,all"),
+            common(),
+            details("Policies are listed by `terrace list admission`. With + between them all must \
+                     agree, as in sequential+sketch:reads=3. Where none is given, second-read \
+                     stands beside all, which writes each page that DRAM evicts."),
             column("admission", "admission", Unit::None, |m| m.admission.to_string());
         /// bytes to flash in a day: 20G
         "budget" "SIZE": quantity(Bytes::parse, |m, bytes| m.budget = Some(bytes)),

@@ -21,7 +21,7 @@ pub fn simulation() -> Vec<Field<Simulated>> {
         "accesses" None |one| one.pass.accesses;
         /// instructions of all cores, warm-up included; estimated at three per access where a trace
         /// does not count them
-        "instructions" None |one| one.pass.instructions.iter().fold(0, |sum: u64, more| sum.saturating_add(*more));
+        "instructions" None |one| all(&one.pass.instructions);
         /// whether all traces count instructions
         "counts_instructions" None |one| one.pass.counts_instructions;
         /// first private levels of all cores together, warm-up included; null where the level is off
@@ -268,6 +268,12 @@ fn transfers() -> Vec<Field<Transfers>> {
         /// one
         "array_writes" None |lines| lines.array_writes;
     }
+}
+
+/// Returns the instructions of all cores.
+fn all(instructions: &[u64]) -> u64 {
+    let add = |sum: u64, more: &u64| sum.saturating_add(*more);
+    instructions.iter().fold(0, add)
 }
 
 /// Returns the fields of energy by cause.
