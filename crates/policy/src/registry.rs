@@ -19,8 +19,28 @@ pub struct Entry<M> {
     pub paper: &'static str,
     /// When to use it, in one or two sentences.
     pub when: &'static str,
+    /// What its paper leaves open, and with what it was compared.
+    pub evidence: Evidence,
     /// How to make one; it declares the settings.
     pub make: M,
+}
+
+/// What there is to know of how far a policy is that of its paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence {
+    /// What the paper leaves open or could not be checked, and what is done here; empty if nothing
+    /// is known.
+    pub open: &'static str,
+    /// With what it was compared, and the result; empty if it was not.
+    pub compared: &'static str,
+}
+
+impl Evidence {
+    /// Nothing is known to be open, and nothing was compared.
+    pub const NONE: Self = Self {
+        open: "",
+        compared: "",
+    };
 }
 
 /// A kind of policy, implemented by the type that makes its policies.

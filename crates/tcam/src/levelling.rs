@@ -43,6 +43,7 @@ impl Kind for Make {
             summary: "any free block, drawn at random",
             paper: "Fedorov 2016, 4.4.1, assumption 4",
             when: "The chapter's estimate of the lifetime. Blocks whose routes never change keep others from theirs.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Make(|_| Ok(free(Order::Random))),
         },
         Entry {
@@ -50,6 +51,7 @@ impl Kind for Make {
             summary: "the free block behind the last one that was taken",
             paper: "none: the usual order of a log",
             when: "As even as it gets over free blocks, without a random number.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Make(|_| Ok(free(Order::Next))),
         },
         Entry {
@@ -57,6 +59,7 @@ impl Kind for Make {
             summary: "the free block with the lowest number",
             paper: "none: the baseline",
             when: "To see how unevenly blocks wear.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Make(|_| Ok(free(Order::Lowest))),
         },
         Entry {
@@ -64,6 +67,7 @@ impl Kind for Make {
             summary: "the lowest free block, and all blocks move on by one place, one at a time, through a spare one",
             paper: "Qureshi et al., MICRO 2009",
             when: "To level blocks as well whose routes never change. It has worked once the gap has been everywhere.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Make(start_gap),
         },
     ];

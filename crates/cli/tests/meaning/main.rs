@@ -262,3 +262,26 @@ fn each_format_says_what_it_is() {
         assert!(told.contains(field) && told.contains("Example"), "{told}");
     }
 }
+
+#[test]
+fn policies_say_what_is_open_and_with_what_they_were_compared() {
+    for (name, says) in [
+        ("sieve", "libCacheSim on its trace cloudPhysicsIO"),
+        ("lirs", "within 0.0001"),
+        ("arc", "left open"),
+        ("ari", "papers/fedorov-2016-ch2"),
+        ("static", "not compared"),
+        ("stream", "not compared"),
+        ("age", "no other program"),
+    ] {
+        let told = text(&done(&["explain", name]).stdout);
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(says), "{name}: {told}");
+        assert!(told.contains("compared with"), "{name}: {told}");
+    }
+    let told = done(&["explain", "lru", "--json"]).stdout;
+    let told: Value = serde_json::from_slice(&told).unwrap();
+    for entry in told["entries"].as_array().unwrap() {
+        assert!(entry["compared"].is_string(), "{entry}");
+    }
+}

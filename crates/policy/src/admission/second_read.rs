@@ -15,6 +15,10 @@ pub const ENTRY: Entry = Entry {
     summary: "pages that were read once before, as a bounded list of their numbers tells",
     paper: "Huang et al., Improving flash-based disk cache with lazy adaptive replacement, MSST 2013, section 3",
     when: "Most loads: what is read only once does not wear the flash.",
+    evidence: crate::registry::Evidence {
+        open: "How many numbers a ghost holds, and how long: settings.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make(|machine, params| {
         let settings = Settings::take(params)?;
         let ghosts = settings.ghosts * machine.flash as f64;

@@ -15,6 +15,11 @@ pub const ENTRY: Entry = Entry {
     summary: "pages that were read so many times of late, as a sketch of frequencies estimates",
     paper: "Einziger, Friedman, Manes, TinyLFU, ACM Transactions on Storage 2017, section 3",
     when: "Flash that should be written little: more reads admit less.",
+    evidence: crate::registry::Evidence {
+        open: "With what a page is compared where the one that would leave is not known: a \
+               number of reads.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make(|machine, params| {
         let Settings { reads, sample } = Settings::take(params)?;
         let sketch = sampled(machine, sample);

@@ -27,6 +27,7 @@ pub const ENTRY: Entry = Entry {
     summary: "no more bytes a day than a budget, spent on the pages that are read most",
     paper: "Terrace; budgets of writes as in CacheLib (Berg et al., OSDI 2020)",
     when: "Flash whose life is bounded: the budget is its endurance by the days that it should live.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make(|machine, params| {
         let settings = Settings::take(params)?;
         Ok(Box::new(WriteBudget {

@@ -29,6 +29,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Terrace; the rule is Belady 1966's, with the last interval as the next",
     when: "Programs that go through large arrays again and again. Others lose next to nothing: what is \
            worth letting go is found out on one page in 64.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make(|capacity, params| Ok(Some(Box::new(Hold::new(capacity, Settings::take(params)?))))),
 };
 

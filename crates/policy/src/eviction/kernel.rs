@@ -8,5 +8,6 @@ pub const ENTRY: Entry = Entry {
     summary: "nothing leaves early: the kernel's choice, or the simulated replacement's",
     paper: "Linux, admin-guide/mm/concepts.rst, Reclaim",
     when: "Programs without passes over more memory than their DRAM.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make(|_, _| Ok(None)),
 };

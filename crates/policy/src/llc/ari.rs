@@ -35,6 +35,13 @@ pub const ENTRY: Entry = Entry {
     summary: "the static partitioning that sampled sets show to cause the least traffic (Fedorov 2016, ch. 2)",
     paper: "Fedorov 2016, ch. 2; Fedorov et al., ACM TACO 10(4), 2013",
     when: "Memories whose writes are slow: it counts write-backs beside misses, and follows phases.",
+    evidence: crate::registry::Evidence {
+        open: "What requests count, where written-back lines go, and which of equals comes into \
+               force: see the file.",
+        compared: "the averages of Fedorov 2016, 2.4 (papers/fedorov-2016-ch2): misses saved, \
+                   bandwidth and two of three energies within two points; write-backs, lifetime \
+                   and speed less",
+    },
     make: Make::ByLine(|geometry, params, seed| Ok(Box::new(Ari::new(geometry, params, seed)?))),
 };
 

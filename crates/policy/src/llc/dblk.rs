@@ -33,6 +33,10 @@ pub const ENTRY: Entry = Entry {
     summary: "sampling dead block prediction: evicts and bypasses what an instruction leaves dead (Khan et al. 2010)",
     paper: "Khan, Tian and Jimenez, Sampling Dead Block Prediction, MICRO 2010",
     when: "Programs whose instructions distinguish dead lines from live ones; as a peer of ARI in Fedorov 2016, ch. 2.",
+    evidence: crate::registry::Evidence {
+        open: "Not checked: the hash, which dead line goes first, and the step of counters.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByInstruction(|geometry, params, _| Ok(Box::new(Dblk::new(geometry, params)?))),
 };
 

@@ -57,6 +57,10 @@ pub const ENTRY: Entry = Entry {
     summary: "evicts the line that saves the least traffic for its time, write-backs counted; needs no instruction",
     paper: "Terrace's own, after EVA (Beckmann and Sanchez, HPCA 2017) and LHD (Beckmann et al., NSDI 2018)",
     when: "Traces without addresses of instructions, where a write-back costs as much as a miss; it takes ten times the storage of `ari`.",
+    evidence: crate::registry::Evidence {
+        open: "It is of no paper.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByLine(|geometry, params, seed| {
         Ok(Box::new(Density::new(geometry, params, seed)?))
     }),

@@ -16,6 +16,12 @@ pub const ENTRY: Entry = Entry {
     summary: "LRU, or nearly all new lines at LRU: sets duel (Qureshi et al., ISCA 2007)",
     paper: "Qureshi et al., Adaptive insertion policies, ISCA 2007",
     when: "Working sets larger than the cache that are walked over again and again.",
+    evidence: crate::registry::Evidence {
+        open: "How lines that the level above writes back are treated: here as those that are \
+               read.",
+        compared: "the averages of Fedorov 2016, 2.4 (papers/fedorov-2016-ch2): misses saved \
+                   within two points",
+    },
     make: Make::ByLine(|geometry, params, seed| Ok(Box::new(Dip::new(geometry, params, seed)?))),
 };
 

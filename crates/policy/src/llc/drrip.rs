@@ -17,6 +17,12 @@ pub const ENTRY: Entry = Entry {
     summary: "evicts the line predicted to be reused last, in 2 bits: sets duel (Jaleel et al., ISCA 2010)",
     paper: "Jaleel et al., RRIP, ISCA 2010",
     when: "Scans mixed with lines that are used again, without addresses of instructions.",
+    evidence: crate::registry::Evidence {
+        open: "How lines that the level above writes back are treated: here as those that are \
+               read.",
+        compared: "the averages of Fedorov 2016, 2.4 (papers/fedorov-2016-ch2): misses saved \
+                   within two points",
+    },
     make: Make::ByLine(|geometry, params, seed| Ok(Box::new(Drrip::new(geometry, params, seed)?))),
 };
 

@@ -8,6 +8,10 @@ pub const ENTRY: Entry = Entry {
     summary: "first in, first out",
     paper: "Belady, IBM Systems Journal 5(2), 1966",
     when: "A baseline that a use does not change.",
+    evidence: crate::registry::Evidence {
+        open: "",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByLine(|geometry, _, _| Ok(Box::new(Fifo::new(geometry)))),
 };
 

@@ -33,6 +33,11 @@ pub const ENTRY: Entry = Entry {
     summary: "learns by instruction what Belady's optimum would have kept (Jain and Lin 2016)",
     paper: "Jain and Lin, Hawkeye, ISCA 2016",
     when: "Programs in which each instruction uses its lines in one way.",
+    evidence: crate::registry::Evidence {
+        open: "Not checked: ages and counters, and how the sampler is organised; here it holds \
+               all of its history.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByInstruction(|geometry, params, _| Ok(Box::new(Hawkeye::new(geometry, params)?))),
 };
 

@@ -36,6 +36,10 @@ pub const ENTRY: Entry = Entry {
     summary: "evicts the line whose predicted next use is farthest away (Shah, Jain and Lin 2022)",
     paper: "Shah, Jain and Lin, Mockingjay, HPCA 2022",
     when: "Traces with addresses of instructions, which differ in how soon their lines are used again.",
+    evidence: crate::registry::Evidence {
+        open: "Constants are those of ports of the authors' code.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByInstruction(|geometry, params, _| {
         Ok(Box::new(Mockingjay::new(geometry, params)?))
     }),

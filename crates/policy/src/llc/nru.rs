@@ -11,6 +11,10 @@ pub const ENTRY: Entry = Entry {
     summary: "not recently used: one bit for each line in place of an order",
     paper: "Jaleel et al., RRIP, ISCA 2010, section 3",
     when: "To model processors, which use it in place of LRU.",
+    evidence: crate::registry::Evidence {
+        open: "",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByLine(|geometry, _, _| Ok(Box::new(Nru::new(geometry)))),
 };
 

@@ -19,6 +19,10 @@ pub const ENTRY: Entry = Entry {
     summary: "the line whose next use is furthest away: the fewest misses possible",
     paper: "Belady, IBM Systems Journal 5(2), 1966",
     when: "To see what is left to gain. It keeps all requests in memory, and knows them beforehand.",
+    evidence: crate::registry::Evidence {
+        open: "Which of lines goes that are not used again: a clean one first.",
+        compared: "no other program; a slow twin does the same, and no policy of ours misses less",
+    },
     make: Make::ByFuture(|geometry, params, _| {
         Ok(Box::new(Opt::new(
             geometry,

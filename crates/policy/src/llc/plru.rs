@@ -13,6 +13,10 @@ pub const ENTRY: Entry = Entry {
     summary: "a tree of bits in place of the order of LRU",
     paper: "Al-Zoubi, Milenkovic and Milenkovic, ACM Southeast 2004",
     when: "To model processors, which use it in place of LRU.",
+    evidence: crate::registry::Evidence {
+        open: "Sets whose ways are no power of two: the first half has one more.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByLine(|geometry, _, _| Ok(Box::new(Plru::new(geometry)))),
 };
 

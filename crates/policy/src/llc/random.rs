@@ -11,6 +11,10 @@ pub const ENTRY: Entry = Entry {
     summary: "any line, at random",
     paper: "Belady, IBM Systems Journal 5(2), 1966",
     when: "A baseline without any record of use.",
+    evidence: crate::registry::Evidence {
+        open: "The random numbers.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByLine(|geometry, _, seed| Ok(Box::new(Random::new(geometry, seed)))),
 };
 

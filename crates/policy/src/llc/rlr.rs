@@ -29,6 +29,11 @@ pub const ENTRY: Entry = Entry {
     summary: "keeps lines until they are older than lines at their next use; needs no instruction (Sethumurugan 2021)",
     paper: "Sethumurugan, Yin and Sartori, HPCA 2021: the cheaper variant",
     when: "Lines whose ages at reuse are alike, without addresses of instructions.",
+    evidence: crate::registry::Evidence {
+        open: "Not checked: one reuse distance a cache or a set, a line at that distance, and \
+               write-backs.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByLine(|geometry, params, _| Ok(Box::new(Rlr::new(geometry, params)?))),
 };
 

@@ -27,6 +27,10 @@ pub const ENTRY: Entry = Entry {
     summary: "SHiP-PC: predicts by instruction whether a line will be used again (Wu et al. 2011)",
     paper: "Wu et al., SHiP, MICRO 2011",
     when: "Programs in which some instructions stream and others reuse their lines.",
+    evidence: crate::registry::Evidence {
+        open: "Not checked: the first value of counters, here 1.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::ByInstruction(|geometry, params, _| Ok(Box::new(Ship::new(geometry, params)?))),
 };
 

@@ -45,6 +45,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Terrace; to buy once the rent has cost as much: Karlin et al. 1988, Competitive snoopy caching",
     when: "Programs that are not known: by its own count, moves never cost more than what they have saved and \
            `slack` of the time.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make(|fast, params| Ok(Some(Box::new(Benefit::new(fast, Settings::take(params)?))))),
 };
 

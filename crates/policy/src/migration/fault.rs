@@ -10,5 +10,6 @@ pub const ENTRY: Entry = Entry {
     summary: "a page cache: every page that is used comes in by a fault",
     paper: "Oskin & Loh 2015, IV",
     when: "Slow memory that processors cannot address, and programs that use a page often before they leave it.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make(|_, _| Ok(None)),
 };

@@ -26,6 +26,7 @@ pub const ENTRY: Entry = Entry {
     summary: "Linux's tiering: pages that are accessed soon after they were marked, up to a rate",
     paper: "Linux 6.1, numa_balancing=2: kernel/sched/fair.c and admin-guide/sysctl/kernel.rst",
     when: "To know what the kernel would do by itself.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make(|fast, params| Ok(Some(Box::new(Hot::new(fast, Settings::take(params)?))))),
 };
 

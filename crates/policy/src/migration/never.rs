@@ -9,6 +9,7 @@ pub const ENTRY: Entry = Entry {
     summary: "every page lies in slow memory: what the others are measured by",
     paper: "Oskin & Loh 2015, figure 1, the baseline",
     when: "To compare with.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make(|_, _| Ok(Some(Box::new(Never)))),
 };
 

@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     summary: "the predictors that pay, by the time that they save and lose; nothing if none does",
     paper: "Terrace's own; that predictors are weighed by their record is Fedorov 2016, 5.4.4.5",
     when: "The default of `terrace run`. If no predictor pays it leaves the kernel alone, so it is safe for unknown programs.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make::Online(Auto::make),
 };
 

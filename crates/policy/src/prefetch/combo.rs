@@ -37,6 +37,7 @@ pub const ENTRY: Entry = Entry {
     summary: "several at once: pages that they agree on first, the rest weighed by accuracy (Fedorov 2016, 5.4.4.5)",
     paper: "Fedorov 2016, 5.4.4.5",
     when: "Programs in which several kinds of locality are mixed. It fetches more than `auto`, which only uses predictors that pay.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make::Online(|params| Ok(Box::new(Combo::new(params)?))),
 };
 

@@ -31,6 +31,10 @@ pub const ENTRY: Entry = Entry {
     summary: "the distance that most of a thread's latest faults keep (Al Maruf & Chowdhury, ATC 2020)",
     paper: "Al Maruf & Chowdhury, Effectively Prefetching Remote Memory with Leap, USENIX ATC 2020",
     when: "Programs with one stride at a time for each thread, with noise in between. Interleaved strides are better with `stream`.",
+    evidence: crate::registry::Evidence {
+        open: "Histories of threads, and uses of fetched pages: see the file.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::Online(|params| Ok(Box::new(Leap::new(params)?))),
 };
 

@@ -19,6 +19,10 @@ pub const ENTRY: Entry = Entry {
     summary: "the pages that were missed right after this one before (Oskin & Loh 2015, V.B)",
     paper: "Oskin & Loh 2015, V.B and V.D; Joseph & Grunwald, ISCA 1997",
     when: "Programs that repeat the same irregular walk, as over linked structures. It learns in the first walk, and predicts from the second on.",
+    evidence: crate::registry::Evidence {
+        open: "",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::Online(|params| Ok(Box::new(Markov::new(params)?))),
 };
 

@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     summary: "the pages that each thread will need next, from the future: a bound for all predictors",
     paper: "none: a bound for the predictors of papers",
     when: "In simulations only (`sim pages`, `sweep`), to see how much a better predictor could gain. A live run has no future to read.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make::Offline(|params, future| Ok(Box::new(Oracle::new(params, Arc::clone(future))?))),
 };
 

@@ -14,6 +14,7 @@ pub const ENTRY: Entry = Entry {
     summary: "the kernel's aligned block, fetched beside the program, without a queue of hints (Fedorov 2016, 5.5.2)",
     paper: "Fedorov 2016, 5.5.2",
     when: "For comparison: what the kernel's readahead would gain if the faulting program did not wait for it.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make::Online(|params| Ok(Box::new(Readahead::take(params)?))),
 };
 

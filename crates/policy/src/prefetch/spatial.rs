@@ -12,6 +12,7 @@ pub const ENTRY: Entry = Entry {
     summary: "the next pages in address order (Fedorov 2016, 5.4.4.3)",
     paper: "Fedorov 2016, 5.4.4.3",
     when: "Programs that walk through arrays from the front to the back, and nothing else.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make::Online(|params| Ok(Box::new(Spatial::take(params)?))),
 };
 

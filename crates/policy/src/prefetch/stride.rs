@@ -28,6 +28,10 @@ pub const ENTRY: Entry = Entry {
     summary: "the distances between misses seen last, nearest first (Oskin & Loh 2015, V.B; Awad 2016, 5.3)",
     paper: "Oskin & Loh 2015, V.B and V.D; Awad 2016, 5.3 (strides=8,occurrences=5)",
     when: "To repeat the two papers. For live programs `stream` is better, which distinguishes streams.",
+    evidence: crate::registry::Evidence {
+        open: "Distances of threads, and the order of predictions: see the file.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::Online(|params| Ok(Box::new(Stride::new(params)?))),
 };
 

@@ -14,6 +14,7 @@ pub const ENTRY: Entry = Entry {
     summary: "the neighbours in the tier, which were swapped out together (Fedorov 2016, 5.4.4.2)",
     paper: "Fedorov 2016, 5.4.4.2",
     when: "Programs that use the same data together time and again, wherever they lie, such as interpreters and object graphs.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make::Online(|params| Ok(Box::new(Temporal::take(params)?))),
 };
 

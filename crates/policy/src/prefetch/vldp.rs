@@ -36,6 +36,10 @@ pub const ENTRY: Entry = Entry {
     summary: "the longest known pattern of distances between faults predicts the next (Fedorov 2016, 5.4.4.4)",
     paper: "Shevgoor et al., MICRO 2015; on page faults: Fedorov 2016, 5.4.4.4",
     when: "Programs with patterns of several distances that alternate, where one stride is not enough.",
+    evidence: crate::registry::Evidence {
+        open: "Sizes of tables for pages instead of lines: see the file.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::Online(|params| Ok(Box::new(Vldp::new(params)?))),
 };
 

@@ -19,6 +19,10 @@ pub const ENTRY: Entry = Entry {
     summary: "CLOCK with a counter for each page (Awad 2016)",
     paper: "Awad 2016, 5.4",
     when: "To repeat the paper; pages that were hot for long survive a phase without use.",
+    evidence: crate::registry::Evidence {
+        open: "A bound of the counter: here it stops at 7 (`turns`).",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::Online(|capacity, params, _| {
         Ok(Box::new(Age::new(capacity, AgeSettings::take(params)?)))
     }),

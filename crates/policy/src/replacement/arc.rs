@@ -19,6 +19,12 @@ pub const ENTRY: Entry = Entry {
     summary: "divides DRAM between pages touched once and more often, and adapts (Megiddo 2003)",
     paper: "Megiddo and Modha, ARC, FAST 2003, figure 4",
     when: "Programs whose mix of recency and frequency changes: a good default where LRU is not enough.",
+    evidence: crate::registry::Evidence {
+        open: "What becomes of prefetched pages: the first touch leaves one in T1, and it is no \
+               ghost without.",
+        compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
+                   that it prints",
+    },
     make: Make::Online(|capacity, _, _| Ok(Box::new(Arc::new(capacity)))),
 };
 

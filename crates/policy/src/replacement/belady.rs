@@ -19,6 +19,11 @@ pub const ENTRY: Entry = Entry {
     summary: "the optimum: knows the future (Belady 1966)",
     paper: "Belady, IBM Systems Journal 5(2), 1966",
     when: "To see how far from the fewest misses a policy is. It needs the whole trace, and takes 12 bytes a touch.",
+    evidence: crate::registry::Evidence {
+        open: "Which page goes of those that are not touched again: the highest number.",
+        compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
+                   that it prints",
+    },
     make: Make::Offline(|capacity, _, future| Ok(Box::new(Belady::new(capacity, future)))),
 };
 

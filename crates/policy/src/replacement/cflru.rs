@@ -20,6 +20,10 @@ pub const ENTRY: Entry = Entry {
     summary: "LRU that prefers clean victims in its older half (Park 2006)",
     paper: "Park et al., CFLRU, CASES 2006, section 3",
     when: "Memories whose writes are slow or wear them out, with programs that write to few of their pages.",
+    evidence: crate::registry::Evidence {
+        open: "The window, which depends on programs: here half of the pages.",
+        compared: "no other program; a slow twin from the paper does the same, step by step",
+    },
     make: Make::Online(|capacity, params, _| {
         Ok(Box::new(Cflru::new(capacity, CflruSettings::take(params)?)))
     }),

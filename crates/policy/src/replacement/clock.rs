@@ -16,6 +16,11 @@ pub const ENTRY: Entry = Entry {
     summary: "second chance: first in, first out, past pages referenced since",
     paper: "Corbato, Multics, Project MAC M-384, 1968",
     when: "Systems that have only reference bits: close to LRU at a fraction of its cost.",
+    evidence: crate::registry::Evidence {
+        open: "Whether the touch that brings a page in sets its bit: here it does not.",
+        compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
+                   that it prints",
+    },
     make: Make::Online(|capacity, _, _| Ok(Box::new(Clock::new(capacity)))),
 };
 

@@ -12,6 +12,11 @@ pub const ENTRY: Entry = Entry {
     summary: "first in, first out",
     paper: "Belady, IBM Systems Journal 5(2), 1966",
     when: "A baseline: it keeps no record of use.",
+    evidence: crate::registry::Evidence {
+        open: "",
+        compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
+                   that it prints",
+    },
     make: Make::Online(|capacity, _, _| Ok(Box::new(Fifo::new(capacity)))),
 };
 

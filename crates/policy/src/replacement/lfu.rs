@@ -17,6 +17,12 @@ pub const ENTRY: Entry = Entry {
     summary: "least frequently used",
     paper: "Shah, Mitra and Matani, An O(1) algorithm for LFU, 2010",
     when: "Popularity that does not change, as of items in a cache of objects. Pages that were hot once stay for long.",
+    evidence: crate::registry::Evidence {
+        open: "Whether counts outlive pages, and which of equals goes: they do not, and the \
+               least recent.",
+        compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
+                   that it prints",
+    },
     make: Make::Online(|capacity, _, _| Ok(Box::new(Lfu::new(capacity)))),
 };
 

@@ -41,6 +41,12 @@ pub const ENTRY: Entry = Entry {
     summary: "the kernel's active and inactive queues with refaults",
     paper: "Linux, mm/workingset.c and admin-guide/mm/concepts.rst, since 5.9",
     when: "To predict what the kernel would do, as `terrace validate` does.",
+    evidence: crate::registry::Evidence {
+        open: "When memory is reclaimed, and what is not memory of programs: see the file's \
+               list of differences.",
+        compared: "the kernel itself, by terrace validate: benches/validate has the error of each \
+                   figure of ten programs",
+    },
     make: Make::Online(|capacity, _, _| Ok(Box::new(Linux::new(capacity)))),
 };
 

@@ -12,6 +12,11 @@ pub const ENTRY: Entry = Entry {
     summary: "least recently used",
     paper: "Mattson et al., IBM Systems Journal 9(2), 1970",
     when: "The baseline of most papers, and the default.",
+    evidence: crate::registry::Evidence {
+        open: "",
+        compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
+                   that it prints",
+    },
     make: Make::Online(|capacity, _, _| Ok(Box::new(Lru::new(capacity)))),
 };
 

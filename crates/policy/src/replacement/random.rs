@@ -15,6 +15,10 @@ pub const ENTRY: Entry = Entry {
     summary: "any page, at random",
     paper: "Belady, IBM Systems Journal 5(2), 1966",
     when: "A baseline without any record of use.",
+    evidence: crate::registry::Evidence {
+        open: "The random numbers.",
+        compared: "no other program; a slow twin does the same, step by step",
+    },
     make: Make::Online(|capacity, _, seed| Ok(Box::new(Random::new(capacity, seed)))),
 };
 

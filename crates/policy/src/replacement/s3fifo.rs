@@ -25,6 +25,12 @@ pub const ENTRY: Entry = Entry {
     summary: "small, main and ghost queue (Yang 2023)",
     paper: "Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023, section 4",
     when: "Many pages that are used only once, as in caches of objects.",
+    evidence: crate::registry::Evidence {
+        open: "What becomes of prefetched pages: the first touch is not counted.",
+        compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
+                   that it prints (S3FIFO-0.1000-2); its later versions fill the main queue \
+                   once the small one is full",
+    },
     make: Make::Online(|capacity, params, _| {
         let settings = S3FifoSettings::take(params)?;
         Ok(Box::new(S3Fifo::new(capacity, settings)))

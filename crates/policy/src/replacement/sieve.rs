@@ -16,6 +16,11 @@ pub const ENTRY: Entry = Entry {
     summary: "the first page not visited since the hand passed (Zhang 2024)",
     paper: "Zhang et al., SIEVE, NSDI 2024, section 3",
     when: "Skewed popularity, as of the web; it does not help against scans.",
+    evidence: crate::registry::Evidence {
+        open: "Whether the touch that brings a page in is a visit: here it is not.",
+        compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
+                   that it prints",
+    },
     make: Make::Online(|capacity, _, _| Ok(Box::new(Sieve::new(capacity)))),
 };
 

@@ -24,6 +24,12 @@ pub const ENTRY: Entry = Entry {
     summary: "new pages pass a queue; LRU for those touched again after it (Johnson 1994)",
     paper: "Johnson and Shasha, 2Q, VLDB 1994: the full version",
     when: "Scans mixed with pages that are used again: the pages of a scan do not push out the others.",
+    evidence: crate::registry::Evidence {
+        open: "Whether a remembered page counts in A1out while room is made for it: here it has \
+               left.",
+        compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
+                   that it prints",
+    },
     make: Make::Online(|capacity, params, _| {
         Ok(Box::new(TwoQ::new(capacity, TwoQSettings::take(params)?)))
     }),

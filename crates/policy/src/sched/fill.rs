@@ -19,6 +19,10 @@ pub const ENTRY: Entry = Entry {
     summary: "a turn lasts until the task has filled a share of the last-level cache",
     paper: "Fedorov 2016, section 3.5.4",
     when: "Tasks that differ much in their misses: one that streams through memory gets short turns.",
+    evidence: crate::registry::Evidence {
+        open: "The share, and bounds for tasks that miss never or always: settings.",
+        compared: "",
+    },
     make: Make(|machine, params| {
         let settings = Settings::take(params)?;
         Ok(Some(Box::new(Fill::new(machine, settings))))

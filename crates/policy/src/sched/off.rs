@@ -8,5 +8,6 @@ pub const ENTRY: Entry = Entry {
     summary: "turns as the scheduler makes them, which is a few milliseconds",
     paper: "Fedorov 2016, section 3.4.1, the baseline",
     when: "Tasks that fit into the cache together, or by far not even alone; to compare with.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make(|_, _| Ok(None)),
 };

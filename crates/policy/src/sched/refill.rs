@@ -30,6 +30,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Terrace; the rule is Charnov 1976's (marginal value), on the curves of Fedorov 2016, figure 3.3",
     when: "Tasks whose data fit into the last-level cache alone and not together. Needs misses counted; \
            without them turns have a fixed length.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make(|machine, params| {
         let settings = Settings::take(params)?;
         Ok(Some(Box::new(Refill::new(*machine, settings))))

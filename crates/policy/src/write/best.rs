@@ -14,6 +14,7 @@ pub const ENTRY: Entry = Entry {
     summary: "for each dirty page that of several schemes which writes the fewest bytes",
     paper: "Terrace",
     when: "Programs whose pages differ; the bound of what the others can reach.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: true,
         nanos: u32::MAX,

@@ -13,6 +13,7 @@ pub const ENTRY: Entry = Entry {
     summary: "the cells of a dirty page whose value changes (data-comparison write)",
     paper: "Yang et al., ISCAS 2007; Awad 2016, section 5.1.2",
     when: "Phase-change memory whose controller compares before it writes.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: true,
         nanos: 400,

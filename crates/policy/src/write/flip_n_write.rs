@@ -13,6 +13,7 @@ pub const ENTRY: Entry = Entry {
     summary: "the cells that change where words that would change more than half are inverted",
     paper: "Cho and Lee, MICRO 2009, section 3",
     when: "As dcw; it gains most where pages do not go back to their place.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: true,
         nanos: 6500,

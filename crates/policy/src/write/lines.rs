@@ -13,6 +13,7 @@ pub const LINES: Entry = Entry {
     summary: "the lines of 64 bytes of a dirty page that differ from what its place holds",
     paper: "Awad 2016, section 5.1.1: the unit of writing",
     when: "Memory on the memory bus, whose copy can be read before it is written.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: true,
         nanos: 340,
@@ -26,6 +27,7 @@ pub const SECTORS: Entry = Entry {
     summary: "the sectors of 512 bytes of a dirty page that differ from what its place holds",
     paper: "as lines, in the unit of block devices",
     when: "Block devices with sectors of 512 bytes.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: true,
         nanos: 210,

@@ -9,6 +9,7 @@ pub const ENTRY: Entry = Entry {
     summary: "each dirty page packed by LZ4, in whole lines",
     paper: "Collet, LZ4 block format; Linux, zram",
     when: "Pages with repeated parts that are longer than a word; a software peer of mfwr.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: true,
         nanos: 10_500,

@@ -26,6 +26,10 @@ pub const ENTRY: Entry = Entry {
     summary: "the most frequent words of a dirty page once, with a map, and the other words packed",
     paper: "Awad 2016, section 5.1.1, figure 5",
     when: "Pages with many equal words, as of zeros; software alone, without help of the device.",
+    evidence: crate::registry::Evidence {
+        open: "Which of equally frequent words is taken: it makes no difference.",
+        compared: "the figures that Awad 2016, 5.1 states (papers/awad-2016-writes has both)",
+    },
     make: Make {
         inclusive: true,
         nanos: 1600,

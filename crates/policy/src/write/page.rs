@@ -12,6 +12,7 @@ pub const ENTRY: Entry = Entry {
     summary: "every page that leaves DRAM, all of it",
     paper: "Awad 2016, section 4: the non-inclusive extension",
     when: "A baseline, to which the other schemes are compared.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: false,
         nanos: 300,
@@ -25,6 +26,7 @@ pub const INCLUSIVE: Entry = Entry {
     summary: "every dirty page that leaves DRAM, all of it",
     paper: "Awad 2016, section 4.1",
     when: "Block devices; what every other scheme improves on.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: true,
         nanos: 300,

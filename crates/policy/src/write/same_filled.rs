@@ -12,6 +12,7 @@ pub const ENTRY: Entry = Entry {
     summary: "one word of a dirty page that repeats it, all of other dirty pages",
     paper: "Linux, zram: ZRAM_SAME",
     when: "Programs with many pages of zeros; it costs next to nothing.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: true,
         nanos: 160,

@@ -13,6 +13,7 @@ pub const ENTRY: Entry = Entry {
     summary: "each dirty page packed by Zstandard, in whole lines",
     paper: "RFC 8878; Linux, zram",
     when: "The fewest bytes where a page may take tens of microseconds.",
+    evidence: crate::registry::Evidence::NONE,
     make: Make {
         inclusive: true,
         nanos: 34_000,

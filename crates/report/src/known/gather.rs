@@ -153,6 +153,11 @@ fn entries<M: Kind>(
     let known = entries.iter().map(|entry| Known {
         paper: Some(entry.paper),
         when: Some(entry.when),
+        open: Some(entry.evidence.open).filter(|open| !open.is_empty()),
+        compared: Some(match entry.evidence.compared {
+            "" => "not compared",
+            compared => compared,
+        }),
         settings: entry.settings(),
         ..plain(kind, Some(option(entry)), entry.name, entry.summary)
     });

@@ -64,6 +64,10 @@ pub struct Known {
     pub paper: Option<&'static str>,
     /// When to use it.
     pub when: Option<&'static str>,
+    /// What the paper leaves open, or could not be checked; null if nothing is known to be.
+    pub open: Option<&'static str>,
+    /// With what it was compared, and the result, or `not compared`; null if it is no policy.
+    pub compared: Option<&'static str>,
     /// Settings, given as `NAME:key=value`; for last-level caches with the defaults of 2 MiB in 16
     /// ways.
     pub settings: Vec<Setting>,

@@ -76,6 +76,8 @@ fn one(known: &Known, width: u16) -> String {
         ("option", known.option),
         ("paper", known.paper),
         ("when", known.when),
+        ("left open", known.open),
+        ("compared with", known.compared),
     ];
     let rows = told
         .into_iter()

@@ -66,6 +66,7 @@ impl Kind for Make {
             summary: "caches are indexed by virtual addresses",
             paper: "none: the usual simplification",
             when: "The default; where the operating system's choice of frames is not the question.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Self(|_| Ok(Placement::Virtual)),
         },
         Entry {
@@ -73,6 +74,7 @@ impl Kind for Make {
             summary: "one free frame at a time",
             paper: "Kannan 2013, the baseline",
             when: "To compare with `caa`: frames as an operating system hands them out.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Self(|params| Ok(Placement::Batches(Batches::take(1, params)?))),
         },
         Entry {
@@ -80,6 +82,7 @@ impl Kind for Make {
             summary: "contiguity-aware: a batch of contiguous frames is reserved for the program (Kannan 2013)",
             paper: "Kannan 2013, contiguity-aware allocation",
             when: "Programs that share a cache, one of which keeps persistent data.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Self(contiguity_aware),
         },
         Entry {
@@ -87,6 +90,7 @@ impl Kind for Make {
             summary: "each program has the frames of some colours, and so some sets of the cache: 24/8 of 32",
             paper: "Kannan 2013, page colouring",
             when: "To give each program its own part of a shared cache. Its shares must be given.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Self(|params| Ok(Placement::Coloured(Coloured::take(params)?))),
         },
     ];

@@ -19,6 +19,7 @@ impl Kind for Make {
             summary: "every line keeps its place",
             paper: "none: the baseline",
             when: "To see how unevenly a program writes.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Self(|_| Ok(Levelling::None)),
         },
         Entry {
@@ -27,6 +28,7 @@ impl Kind for Make {
             paper: "Qureshi et al., MICRO 2009",
             when: "Memory on the memory bus. It has worked once the gap has been everywhere, after psi writes \
                    of each line; a short run shows nothing of it.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Self(start_gap),
         },
         Entry {
@@ -34,6 +36,7 @@ impl Kind for Make {
             summary: "once in some writes, the line written and a random one change places",
             paper: "Seznec, IEEE Computer Architecture Letters 9(1), 2010",
             when: "Memory whose controller has a table of places; it works within a short run.",
+            evidence: terrace_policy::registry::Evidence::NONE,
             make: Self(randomised),
         },
     ];

@@ -22,6 +22,7 @@ pub const ENTRY: Entry = Entry {
     summary: "rows of prefixes that flap stay in shadow, by the penalties of route flap damping",
     paper: "RFC 2439, 4.2 to 4.4",
     when: "Some prefixes change all the time. Unlike coalesce it tells one that flaps from one that changed once.",
+    evidence: terrace_policy::registry::Evidence::NONE,
     make: Make(|params| Ok(Box::new(Damping::new(Settings::take(params)?)))),
 };
 

@@ -13,6 +13,7 @@ pub const ENTRY: Entry = Entry {
     summary: "an invalid row of flash is revived if the same route comes back",
     paper: "none: the valid flags of Fedorov 2016, 4.3.3, used in the other direction",
     when: "Tables whose routes flap. It costs DRAM for a list of invalid rows.",
+    evidence: terrace_policy::registry::Evidence::NONE,
     make: Make(|_| Ok(Box::new(Lazy))),
 };
 

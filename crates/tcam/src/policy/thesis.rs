@@ -13,6 +13,7 @@ pub const ENTRY: Entry = Entry {
     summary: "every announcement goes to shadow; a full shadow block is flushed as a whole",
     paper: "Fedorov 2016, 4.3.3",
     when: "The baseline.",
+    evidence: terrace_policy::registry::Evidence::NONE,
     make: Make(|_| Ok(Box::new(Thesis))),
 };
 
