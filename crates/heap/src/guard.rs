@@ -12,7 +12,7 @@
 
 use std::cell::Cell;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -29,6 +29,8 @@ pub(crate) struct Guard {
     inside: RwLock<Inside>,
     /// The age of the oldest transaction of the thread whose transaction holds it; 0 if none does.
     holder: AtomicU64,
+    /// The place of the guard among those of the transaction that holds it, or that held it last.
+    place: AtomicUsize,
 }
 
 /// The state of the data under a guard.
@@ -82,6 +84,7 @@ impl Guard {
         Self {
             inside: RwLock::new(Inside { last, added: 0 }),
             holder: AtomicU64::new(0),
+            place: AtomicUsize::new(0),
         }
     }
 
@@ -145,7 +148,7 @@ impl Guard {
     /// # Errors
     ///
     /// An older transaction holds the guard.
-    pub fn hold(&self, age: Age) -> Result<()> {
+    pub fn hold(&self, age: Age, place: usize) -> Result<()> {
         let age = age.0.min(OLDEST.get());
         let writing = match self.inside.try_write() {
             Some(writing) => writing,
@@ -153,7 +156,14 @@ impl Guard {
         };
         mem::forget(writing);
         self.holder.store(age, Ordering::Release);
+        self.place.store(place, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Returns the place that the transaction gave that holds the guard, or that held it last.
+    #[inline]
+    pub fn place(&self) -> usize {
+        self.place.load(Ordering::Relaxed)
     }
 
     /// Releases a guard after `change` has updated the state of its data.
@@ -226,23 +236,23 @@ mod tests {
         let (older, younger) = (Age::now(), Age::now());
         let (said, heard) = mpsc::channel();
         thread::scope(|scope| {
-            first.hold(older).unwrap();
+            first.hold(older, 0).unwrap();
             let (first, second) = (&first, &second);
             scope.spawn(move || {
-                second.hold(younger).unwrap();
+                second.hold(younger, 0).unwrap();
                 said.send(()).unwrap();
                 // The older transaction waits for the second guard by now, or will.
-                let told = first.hold(younger).unwrap_err();
+                let told = first.hold(younger, 0).unwrap_err();
                 assert_eq!(told.cause(), Cause::Again);
                 // SAFETY: held above.
                 unsafe { second.release(|inside| inside.added += 1) };
                 first.wait_until_free();
-                first.hold(younger).unwrap();
+                first.hold(younger, 0).unwrap();
                 // SAFETY: held above.
                 unsafe { first.release(|_| {}) };
             });
             heard.recv().unwrap();
-            second.hold(older).unwrap();
+            second.hold(older, 0).unwrap();
             // SAFETY: both are held by this thread.
             unsafe {
                 assert_eq!(second.held().added, 1);

@@ -36,16 +36,9 @@ pub(crate) trait Source {
         self.is_changed()
     }
 
-    /// Same as [`Source::is_changed_at`], for many bytes, and those near them, at a price that does not
-    /// grow with their number.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Source::is_changed`].
-    #[inline(always)]
-    fn is_changed_near(&self, _offset: u64, _len: u64) -> Result<bool> {
-        self.is_changed()
-    }
+    /// Returns whether there may be changes of these bytes, or of those near them, that are not in the pool
+    /// yet, at a price that does not grow much with their number.
+    fn is_changed_near(&self, offset: u64, len: u64) -> bool;
 
     /// Overlays these changes on words that were loaded from an offset on.
     fn overlay(&self, offset: u64, loaded: &mut [u64]);
@@ -226,13 +219,15 @@ pub(crate) trait Sink: Source {
         }
     }
 
-    /// Fills bytes of an object that are not read before all changes of this sink have happened. Each
-    /// part is filled with zeros to a whole word.
+    /// Fills bytes of an object that are not read before all changes of this sink have happened, except
+    /// through this sink. Each part is filled with zeros to a whole word. `free` says that nothing lies
+    /// there in the pool as it is without the changes of this sink, so that the bytes may be stored at
+    /// once.
     ///
     /// # Errors
     ///
     /// The bytes are not all in the pool, or a fence failed.
-    fn fill(&mut self, at: u64, parts: &[&[u8]]) -> Result<()>;
+    fn fill(&mut self, at: u64, parts: &[&[u8]], free: bool) -> Result<()>;
 
     /// Makes an object to which nothing points yet; returns its offset.
     ///
@@ -301,6 +296,11 @@ impl<M: Medium> Source for Pool<M> {
     #[inline]
     fn is_changed(&self) -> Result<bool> {
         Ok(false)
+    }
+
+    #[inline]
+    fn is_changed_near(&self, _: u64, _: u64) -> bool {
+        false
     }
 
     fn overlay(&self, _: u64, _: &mut [u64]) {}

@@ -262,9 +262,8 @@ impl<S, M: Medium> Source for Reader<'_, S, M> {
     }
 
     #[inline]
-    fn is_changed_near(&self, offset: u64, len: u64) -> Result<bool> {
-        self.tx
-            .map_or(Ok(false), |tx| tx.is_changed_near(offset, len))
+    fn is_changed_near(&self, offset: u64, len: u64) -> bool {
+        self.tx.is_some_and(|tx| tx.is_changed_near(offset, len))
     }
 
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {

@@ -9,10 +9,13 @@ use super::window::Range;
 pub(crate) struct Changes {
     /// Single words and their new values, each at most once.
     pub words: Vec<(u64, u64)>,
+    /// How many of the single words, from the first one on, have the others of their line beside them.
+    pub grouped: usize,
     /// Runs of words and their new contents; none of them is among the single words.
     pub runs: Vec<(u64, Vec<u64>)>,
-    /// Bytes that are not read before the operation, already stored and flushed, and their check.
-    pub fills: Vec<(Range, u32)>,
+    /// Bytes that are not read before the operation, already stored and flushed, and their check; none
+    /// where other changes may be of the same bytes.
+    pub fills: Vec<(Range, Option<u32>)>,
     /// Objects to which nothing points before the operation, already stored.
     pub new: Vec<New>,
     /// Objects that are no longer in use after it.
@@ -77,6 +80,7 @@ impl Changes {
     #[inline]
     pub fn clear(&mut self) {
         self.words.clear();
+        self.grouped = 0;
         self.runs.clear();
         self.fills.clear();
         self.new.clear();
@@ -90,6 +94,13 @@ impl Changes {
             Range::new(*offset, words.len() as u64 * WORD_BYTES)
         };
         words.chain(self.runs.iter().map(run))
+    }
+
+    /// Returns the ranges whose contents tell whether the operation has happened.
+    pub fn checked(&self) -> impl Iterator<Item = Range> {
+        let fills = self.fills.iter().filter(|(_, check)| check.is_some());
+        let new = self.new.iter().map(New::range);
+        new.chain(fills.map(|(range, _)| *range))
     }
 
     /// Returns all ranges that the operation names until it is settled.

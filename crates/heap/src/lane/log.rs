@@ -111,12 +111,11 @@ impl Held<'_> {
         let begin = log.free;
         let [words, objects, data_at] = &mut log.free;
         let mut sum = Checksum::new(*words);
-        for &(offset, value) in &changes.words {
-            let entry = [offset, value];
-            pool.store_words(*words, &entry);
-            entry.into_iter().for_each(|word| sum.word(word));
-            *words += WORD_ENTRY;
-        }
+        let pairs = changes.words.iter();
+        let mut all: Vec<u64> = pairs.flat_map(|&(offset, value)| [offset, value]).collect();
+        all.iter().for_each(|&word| sum.word(word));
+        pool.store_words(*words, &all);
+        *words += changes.words.len() as u64 * WORD_ENTRY;
         let mut append = |offset: u64, data: &[u64]| {
             let entry = [offset, data.len() as u64 * WORD_BYTES, *data_at];
             pool.store_words(*objects, &entry);
@@ -125,13 +124,14 @@ impl Held<'_> {
             *objects += OBJECT_ENTRY;
             *data_at += data.len() as u64 * WORD_BYTES;
         };
+        // A run may change what a transaction has filled.
+        for (range, _) in &changes.fills {
+            all.resize((range.len / WORD_BYTES) as usize, 0);
+            pool.medium.load_words(range.offset, &mut all);
+            append(range.offset, &all);
+        }
         for (offset, data) in &changes.runs {
             append(*offset, data);
-        }
-        for (range, _) in &changes.fills {
-            let mut data = vec![0; (range.len / WORD_BYTES) as usize];
-            pool.medium.load_words(range.offset, &mut data);
-            append(range.offset, &data);
         }
         for (first, end) in begin.into_iter().zip(log.free) {
             pool.medium.flush(first, end - first);

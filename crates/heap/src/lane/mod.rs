@@ -26,7 +26,7 @@ use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 use changes::Changes;
 use log::Log;
 use own::Stamp;
-use window::Window;
+use window::{Range, Window};
 
 /// A lane with more free places for records than this shares some with other lanes.
 const MAX_SPARE: usize = 8192;
@@ -112,6 +112,13 @@ impl Lanes {
             thread,
             state,
         }
+    }
+
+    /// Returns whether the contents of any of these bytes tell after a crash whether the last operation of
+    /// a lane has happened.
+    #[inline]
+    pub fn last_checks(&self, lane: usize, range: Range) -> bool {
+        self.lanes[lane].window.last_checks(range)
     }
 
     #[cold]
@@ -218,7 +225,8 @@ impl Held<'_> {
     pub fn fence<M: Medium>(&mut self, space: &Space<M>, changes: &Changes) -> Result<()> {
         self.fence_effects(space)?;
         self.state.fenced += 1;
-        self.lane.window.enter(self.state.fenced, changes.named());
+        let (named, checked) = (changes.named(), changes.checked());
+        self.lane.window.enter(self.state.fenced, named, checked);
         Ok(())
     }
 

@@ -93,6 +93,12 @@ impl Held<'_> {
         Ok(())
     }
 
+    /// Returns whether another lane was ever used, from which bytes would have to be owned.
+    pub fn has_others(&self) -> bool {
+        let used = self.lanes.used().len();
+        used > usize::from(self.index < used)
+    }
+
     /// Owns bytes that are changed without an operation: no operation of any lane, this one included,
     /// that names them will be repeated.
     ///

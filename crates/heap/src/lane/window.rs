@@ -73,7 +73,7 @@ pub(crate) struct Window {
     /// The ranges of each operation that is kept, by its sequence modulo [`KEPT`].
     ranges: [[AtomicU64; RANGES]; KEPT],
     /// The ranges that did not fit; held while settling.
-    wide: Mutex<[Vec<Range>; KEPT]>,
+    wide: Mutex<[Wide; KEPT]>,
 }
 
 impl Window {
@@ -98,9 +98,15 @@ impl Window {
         fenced.saturating_sub(2).max(self.settled())
     }
 
-    /// Notes that an operation has passed its fence and is going to change these ranges.
+    /// Notes that an operation has passed its fence and is going to change these ranges. The contents of
+    /// the bytes of `checked` tell whether it has happened.
     #[inline]
-    pub fn enter(&self, sequence: u64, ranges: impl Iterator<Item = Range> + Clone) {
+    pub fn enter(
+        &self,
+        sequence: u64,
+        ranges: impl Iterator<Item = Range> + Clone,
+        checked: impl Iterator<Item = Range>,
+    ) {
         let kept = &self.ranges[sequence as usize % KEPT];
         let (mut few, mut all) = (ranges.clone(), [0; RANGES]);
         let mut pack =
@@ -111,14 +117,18 @@ impl Window {
                 .iter()
                 .zip(all)
                 .for_each(|(kept, word)| kept.store(word, Ordering::Relaxed)),
-            false => self.enter_wide(sequence, ranges.collect()),
+            false => {
+                let (all, checked) = (ranges.collect(), checked.collect());
+                self.enter_wide(sequence, Wide { all, checked });
+            }
         }
         self.fenced.store(sequence, Ordering::Release);
     }
 
     #[cold]
-    fn enter_wide(&self, sequence: u64, ranges: Vec<Range>) {
+    fn enter_wide(&self, sequence: u64, mut ranges: Wide) {
         let slot = sequence as usize % KEPT;
+        ranges.checked.sort_unstable_by_key(|range| range.offset);
         lock(&self.wide)[slot] = ranges;
         self.ranges[slot][0].store(WIDE, Ordering::Relaxed);
     }
@@ -134,7 +144,7 @@ impl Window {
     /// ranges.
     fn last_naming(
         &self,
-        wide: &[Vec<Range>; KEPT],
+        wide: &[Wide; KEPT],
         fenced: u64,
         settled: u64,
         ranges: &[Range],
@@ -167,10 +177,23 @@ impl Window {
         if fenced <= self.settled() {
             return false;
         }
-        let overlap = |theirs: &[Range]| theirs.iter().any(|other| range.overlaps(*other));
         match self.few(fenced) {
-            None => overlap(&lock(&self.wide)[fenced as usize % KEPT]),
-            Some(few) => overlap(&few),
+            None => overlaps(&lock(&self.wide)[fenced as usize % KEPT].all, range),
+            Some(few) => overlaps(&few, range),
+        }
+    }
+
+    /// Returns whether the contents of any of these bytes tell whether the last operation has happened;
+    /// true for all bytes that it names if they are few.
+    #[inline]
+    pub fn last_checks(&self, range: Range) -> bool {
+        let fenced = self.fenced.load(Ordering::Acquire);
+        if fenced <= self.settled() {
+            return false;
+        }
+        match self.few(fenced) {
+            None => overlaps_ordered(&lock(&self.wide)[fenced as usize % KEPT].checked, range),
+            Some(few) => overlaps(&few, range),
         }
     }
 
@@ -219,7 +242,7 @@ impl Window {
         &self,
         pool: &Pool<M>,
         at: u64,
-        wide: &[Vec<Range>; KEPT],
+        wide: &[Wide; KEPT],
         target: u64,
     ) -> Result<()> {
         let fenced = self.fenced.load(Ordering::Acquire);
@@ -237,13 +260,7 @@ impl Window {
     }
 
     /// Flushes the changes of the last two operations, of which `fenced` is the later, up to `target`.
-    fn flush_kept<M: Medium>(
-        &self,
-        pool: &Pool<M>,
-        wide: &[Vec<Range>; KEPT],
-        fenced: u64,
-        target: u64,
-    ) {
+    fn flush_kept<M: Medium>(&self, pool: &Pool<M>, wide: &[Wide; KEPT], fenced: u64, target: u64) {
         let last = [fenced, fenced.saturating_sub(1)];
         for sequence in last.into_iter().filter(|&sequence| sequence <= target) {
             for range in self.kept(wide, sequence) {
@@ -274,9 +291,9 @@ impl Window {
         Ok(())
     }
 
-    fn kept(&self, wide: &[Vec<Range>; KEPT], sequence: u64) -> Vec<Range> {
+    fn kept(&self, wide: &[Wide; KEPT], sequence: u64) -> Vec<Range> {
         match self.few(sequence) {
-            None => wide[sequence as usize % KEPT].clone(),
+            None => wide[sequence as usize % KEPT].all.clone(),
             Some(few) => few.to_vec(),
         }
     }
@@ -288,6 +305,28 @@ impl Window {
         let words = std::array::from_fn(|i: usize| kept[i].load(Ordering::Relaxed));
         (words[0] != WIDE).then(|| words.map(Range::unpack))
     }
+}
+
+/// The ranges of an operation with many.
+#[derive(Default)]
+struct Wide {
+    all: Vec<Range>,
+    /// Those whose contents tell whether it has happened, by their offsets.
+    checked: Vec<Range>,
+}
+
+/// Returns whether a range overlaps any of these.
+#[inline]
+fn overlaps(ranges: &[Range], range: Range) -> bool {
+    ranges.iter().any(|other| range.overlaps(*other))
+}
+
+/// Same as [`overlaps`], for ranges which are in their order and do not overlap.
+fn overlaps_ordered(ranges: &[Range], range: Range) -> bool {
+    let first = ranges.partition_point(|other| other.offset + other.len <= range.offset);
+    ranges
+        .get(first)
+        .is_some_and(|other| range.overlaps(*other))
 }
 
 #[cfg(test)]
@@ -321,6 +360,7 @@ mod tests {
                     },
                 ]
                 .into_iter(),
+                [].into_iter(),
             );
         }
         assert!(window.may_concern(&word(14 * 8)) && window.may_concern(&word(13 * 8)));
@@ -333,9 +373,24 @@ mod tests {
     fn many_ranges_are_kept_too() {
         let window = Window::new(0);
         let many = [0, 800, 1600, 2400, 3200].map(Range::word);
-        window.enter(1, many.into_iter());
+        window.enter(1, many.into_iter(), [].into_iter());
         assert_eq!(window.kept(&lock(&window.wide), 1), many);
         assert!(window.may_concern(&[Range::word(1600)]));
         assert!(window.last_names(Range::word(1600)) && !window.last_names(Range::word(1608)));
+    }
+
+    #[test]
+    fn bytes_that_are_checked_are_told_from_others_of_many_ranges() {
+        let window = Window::new(0);
+        let many = [0, 800, 1600, 2400, 3200].map(Range::word);
+        let checked = || [Range::new(8000, 64), Range::new(4000, 64)].into_iter();
+        window.enter(1, many.into_iter(), checked());
+        let names = |offset| window.last_checks(Range::word(offset));
+        let expected = |offset| (4000..4064).contains(&offset) || (8000..8064).contains(&offset);
+        for offset in (0..9000).step_by(8) {
+            assert_eq!(names(offset), expected(offset), "{offset}");
+        }
+        window.enter(2, many.into_iter().take(4), checked());
+        assert!(window.last_checks(Range::word(800)));
     }
 }

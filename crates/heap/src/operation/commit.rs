@@ -43,7 +43,7 @@ impl Said {
         match (&changes.fills[..], &new[..], &changes.words[..]) {
             ([], [new], [(_, to)]) if freed == 0 && to & FIELD_MAX == new.offset => Said::Record,
             ([], _, _) if all <= MAX_PAIRS && new.len() as u64 <= MAX_RECORDS => Said::Words,
-            ([(range, _)], [], words)
+            ([(range, Some(_))], [], words)
                 if (all <= FAR_PAIRS || freed == 0 && fit_slot(words))
                     && range.len <= u32::MAX.into() =>
             {
@@ -149,7 +149,7 @@ impl<M: Medium> Core<M> {
         if said == Said::Log {
             held.make_room(&self.space, changes)?;
             // Words of one line are stored together, so that it is flushed once.
-            changes.words.sort_unstable();
+            changes.words[changes.grouped..].sort_unstable();
         }
         self.store_new(held, changes, said)?;
         let intent = match said {
@@ -264,7 +264,7 @@ fn slot_intent(changes: &Changes) -> Intent {
         filled: Filled {
             offset: range.offset,
             len: range.len as u32,
-            check,
+            check: check.unwrap_or(0),
         },
         pairs,
         count,

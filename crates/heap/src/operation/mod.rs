@@ -388,7 +388,12 @@ impl<M: Medium> Source for Operation<'_, M> {
     /// Returns whether any change so far is to words that exist already.
     #[inline]
     fn is_changed(&self) -> Result<bool> {
-        Ok(!self.changes.words.is_empty() || !self.changes.runs.is_empty())
+        Ok(self.is_changed_near(0, 0))
+    }
+
+    #[inline]
+    fn is_changed_near(&self, _: u64, _: u64) -> bool {
+        !self.changes.words.is_empty() || !self.changes.runs.is_empty()
     }
 
     /// Overlays the changes so far, which are few.
@@ -444,7 +449,7 @@ impl<M: Medium> Sink for Operation<'_, M> {
     }
 
     #[inline]
-    fn fill(&mut self, at: u64, parts: &[&[u8]]) -> Result<()> {
+    fn fill(&mut self, at: u64, parts: &[&[u8]], _: bool) -> Result<()> {
         let (core, len) = (self.core, padded_len(parts));
         core.space.pool.check(at, len, "an operation")?;
         let range = Range { offset: at, len };
@@ -458,7 +463,7 @@ impl<M: Medium> Sink for Operation<'_, M> {
         let mut sum = Checksum::new(at);
         core.store(at, parts, &mut sum);
         core.space.pool.medium.flush(at, len);
-        self.changes.fills.push((range, sum.finish() as u32));
+        self.changes.fills.push((range, Some(sum.finish() as u32)));
         Ok(())
     }
 

@@ -11,8 +11,7 @@ use crate::heap::Heap;
 use crate::medium::Medium;
 
 use super::held::Guarded;
-use super::write_set::Glance;
-use super::{Shared, Transaction, ended};
+use super::{Shared, Spare, State, Transaction, ended};
 
 /// An outermost transaction of this thread.
 struct Active {
@@ -24,6 +23,7 @@ struct Active {
 
 thread_local! {
     static ACTIVE: RefCell<Vec<Active>> = const { RefCell::new(Vec::new()) };
+    static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
 }
 
 /// Changes the list of this thread's transactions.
@@ -198,16 +198,25 @@ impl<M: Medium> Heap<M> {
     }
 
     fn start(&self, age: Age) -> Transaction<'_, M> {
+        let Spare { glance, writes } = SPARE
+            .try_with(Cell::take)
+            .ok()
+            .flatten()
+            .unwrap_or_default();
+        let state = State {
+            writes,
+            ..State::default()
+        };
         let shared = Rc::new(Shared {
             age,
-            state: RefCell::default(),
+            state: RefCell::new(state),
             guards: RefCell::default(),
             parts: Cell::default(),
             doomed: Cell::default(),
             broken: Cell::default(),
             ended: Cell::default(),
             changes: Cell::default(),
-            glance: Glance::default(),
+            glance: Some(glance),
         });
         let heap = self.id();
         let listed = Active {
@@ -260,15 +269,24 @@ impl<M: Medium> Transaction<'_, M> {
         })
     }
 
-    /// Takes back everything that was not committed.
-    fn undo(&self) {
-        let state = mem::take(&mut *self.shared.state.borrow_mut());
+    /// Takes back everything that was not committed, and keeps the memory.
+    fn undo(&mut self) {
+        let mut state = mem::take(&mut *self.shared.state.borrow_mut());
         let core = self.heap.core();
-        if !state.new.is_empty() && self.heap.expect_open().is_ok() {
+        let mut new = state.new.iter().peekable();
+        if new.peek().is_some() && self.heap.expect_open().is_ok() {
             let mut held = core.hold();
-            for object in state.new.into_keys() {
-                core.unmake(&mut held, object);
+            for object in new {
+                core.unmake(&mut held, object.offset);
             }
+        }
+        let shared = Rc::get_mut(&mut self.shared);
+        if let Some(glance) = shared.and_then(|shared| shared.glance.take()) {
+            glance.clear();
+            state.writes.clear();
+            let writes = state.writes;
+            // A thread that ends may have lost its place for it already.
+            let _ = SPARE.try_with(|spare| spare.set(Some(Spare { glance, writes })));
         }
     }
 
@@ -312,6 +330,6 @@ impl<M: Medium> Drop for Transaction<'_, M> {
         let this = Rc::as_ptr(shared).cast();
         list(|active| active.retain(|other| other.shared != this));
         self.undo();
-        drop(mem::take(&mut *shared.guards.borrow_mut()));
+        drop(mem::take(&mut *self.shared.guards.borrow_mut()));
     }
 }

@@ -1,13 +1,17 @@
 //! The guards that a transaction holds until it has ended.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::guard::{Age, Guard, Inside};
 use crate::heap::Heap;
+use crate::lane::Lanes;
 use crate::lane::own::Stamp;
+use crate::lane::window::Range;
 use crate::medium::Medium;
+
+/// The last operations of more guards are not looked at one by one.
+const FEW: usize = 4;
 
 /// A container's state in DRAM, which all its handles share.
 pub(crate) trait Guarded<M: Medium>: Send + Sync {
@@ -28,8 +32,8 @@ pub(crate) trait Guarded<M: Medium>: Send + Sync {
     }
 
     /// Called when a transaction that held this guard, and perhaps others, has changed the container and
-    /// released them.
-    fn changed(&self, _heap: &Heap<M>, _number: usize) {}
+    /// released them; `added` elements were added under the guard since the heap was opened.
+    fn changed(&self, _heap: &Heap<M>, _number: usize, _added: i64) {}
 }
 
 /// A guard of a container.
@@ -42,9 +46,8 @@ struct Part<M: Medium> {
 
 /// The guards that a transaction holds. Dropping it releases them.
 pub(super) struct Guards<M: Medium> {
+    /// Each guard knows its index.
     parts: Vec<Part<M>>,
-    /// The index of each guard.
-    places: HashMap<*const Guard, usize>,
     /// The guard for which the transaction did not wait.
     pub refused: Option<(Arc<dyn Guarded<M>>, usize)>,
 }
@@ -53,7 +56,6 @@ impl<M: Medium> Default for Guards<M> {
     fn default() -> Self {
         Self {
             parts: Vec::new(),
-            places: HashMap::new(),
             refused: None,
         }
     }
@@ -67,15 +69,13 @@ impl<M: Medium> Guards<M> {
     /// An older transaction holds the guard.
     pub fn hold(&mut self, age: Age, of: &Arc<dyn Guarded<M>>, number: usize) -> Result<()> {
         let guard = of.guard(number);
-        if self.places.contains_key(&std::ptr::from_ref(guard)) {
+        if self.place(guard).is_some() {
             return Ok(());
         }
-        if let Err(error) = guard.hold(age) {
+        if let Err(error) = guard.hold(age, self.parts.len()) {
             self.refused = Some((Arc::clone(of), number));
             return Err(error);
         }
-        self.places
-            .insert(std::ptr::from_ref(guard), self.parts.len());
         self.parts.push(Part {
             of: Arc::clone(of),
             number,
@@ -86,23 +86,23 @@ impl<M: Medium> Guards<M> {
 
     /// Counts elements added under a guard that is held, or removed.
     pub fn count(&mut self, guard: &Guard, added: i64) {
-        let place = self.place(guard);
-        self.parts[place].added += added;
+        if let Some(place) = self.place(guard) {
+            self.parts[place].added += added;
+        }
     }
 
-    /// Returns the index of a guard that is held. A transaction of one container needs no hash.
-    fn place(&self, guard: &Guard) -> usize {
-        match &self.parts[..] {
-            [_] => 0,
-            _ => self.places[&std::ptr::from_ref(guard)],
-        }
+    /// Returns the index of a guard, if it is held. What the guard says may be of an earlier transaction.
+    fn place(&self, guard: &Guard) -> Option<usize> {
+        let place = guard.place();
+        let part = self.parts.get(place)?;
+        std::ptr::eq(part.of.guard(part.number), guard).then_some(place)
     }
 
     /// Returns the elements added under a guard that is held, minus those removed, since the heap was
     /// opened.
     pub fn added(&self, guard: &Guard) -> i64 {
-        let place = self.place(guard);
-        self.inside(&self.parts[place]).added + self.parts[place].added
+        let part = self.place(guard).map(|place| &self.parts[place]);
+        part.map_or(0, |part| self.inside(part).added + part.added)
     }
 
     /// Changes the states of all guards that are held.
@@ -115,11 +115,24 @@ impl<M: Medium> Guards<M> {
 
     /// Returns the last operations under the guards, the latest of each lane.
     pub fn last(&self) -> Vec<Stamp> {
-        let last = self.parts.iter().map(|part| self.inside(part).last);
-        let mut last: Vec<Stamp> = last.flatten().collect();
-        last.sort_unstable_by(|a, b| b.cmp(a));
-        last.dedup_by_key(|stamp| stamp.lane());
+        let mut last: Vec<Stamp> = Vec::new();
+        for stamp in self.parts.iter().filter_map(|part| self.inside(part).last) {
+            match last.iter_mut().find(|other| other.lane() == stamp.lane()) {
+                Some(other) => *other = stamp.max(*other),
+                None => last.push(stamp),
+            }
+        }
         last
+    }
+
+    /// Returns whether the contents of these bytes may tell whether the last operation under any of the
+    /// guards has happened; true if there are too many guards to look.
+    pub fn last_may_check(&self, lanes: &Lanes, range: Range) -> bool {
+        let names = |part: &Part<M>| {
+            let last = self.inside(part).last;
+            last.is_some_and(|last| lanes.last_checks(last.lane(), range))
+        };
+        self.parts.len() > FEW || self.parts.iter().any(names)
     }
 
     fn inside(&self, part: &Part<M>) -> Inside {
@@ -129,19 +142,20 @@ impl<M: Medium> Guards<M> {
 
     /// Releases all guards; `last` is the last operation that changed the data under them.
     pub fn release_changed(mut self, heap: &Heap<M>, last: Stamp) {
-        let parts = std::mem::take(&mut self.parts);
-        for part in &parts {
+        let mut parts = std::mem::take(&mut self.parts);
+        for part in &mut parts {
             part.of.touch();
             // SAFETY: a part is a guard that is held, and it is removed from the parts.
             unsafe {
                 part.of.guard(part.number).release(|inside| {
                     inside.last = Some(last);
                     inside.added += part.added;
+                    part.added = inside.added;
                 });
             }
         }
         for part in &parts {
-            part.of.changed(heap, part.number);
+            part.of.changed(heap, part.number, part.added);
         }
     }
 }

@@ -6,11 +6,12 @@
 
 mod begin;
 pub(crate) mod held;
+mod made;
 mod sink;
 mod write_set;
 
 use std::cell::{Cell, RefCell, RefMut};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use bytemuck::Pod;
@@ -27,6 +28,7 @@ use crate::ptr::Ptr;
 use crate::sink::{Contents, Source};
 
 use held::Guards;
+use made::Made;
 use write_set::{Glance, WriteSet};
 
 /// The log for a change.
@@ -89,14 +91,48 @@ struct Shared<M: Medium> {
     ended: Cell<bool>,
     /// Counts changes, so that cursors notice that their copies are out of date.
     changes: Cell<u64>,
-    glance: Glance,
+    /// What it has written and made at a glance; there until it ends.
+    glance: Option<Box<Glance>>,
+}
+
+/// The memory of a transaction that has ended, for the next one of its thread.
+#[derive(Default)]
+struct Spare {
+    glance: Box<Glance>,
+    writes: WriteSet,
+}
+
+impl<M: Medium> Shared<M> {
+    /// Notes bytes that were written, at least one.
+    #[inline]
+    fn note_written(&self, offset: u64, len: u64) {
+        if let Some(glance) = &self.glance {
+            glance.add(offset, len);
+        }
+    }
+
+    /// Returns whether any of these bytes may have been written.
+    #[inline]
+    fn may_have_written(&self, offset: u64, len: u64) -> bool {
+        let glance = self.glance.as_ref();
+        glance.is_none_or(|glance| glance.may_hold(offset, len))
+    }
+
+    /// Returns whether an offset may be in a new object.
+    #[inline]
+    fn may_have_made(&self, offset: u64) -> bool {
+        let glance = self.glance.as_ref();
+        glance.is_none_or(|glance| glance.made.may_hold(offset, 1))
+    }
 }
 
 #[derive(Default)]
 struct State {
     writes: WriteSet,
-    /// Objects to which nothing points yet, by their offsets.
-    new: BTreeMap<u64, New>,
+    /// Bytes that are stored already, where nothing lay before.
+    fills: Vec<Range>,
+    /// Objects to which nothing points yet.
+    new: Made,
     /// Whether new objects may be changed directly, so that their records have no check of them.
     direct: bool,
     /// Objects to be freed at the commit.
@@ -198,7 +234,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
             Hint::Words => true,
             Hint::Object => false,
         };
-        self.shared.glance.add(first, len);
+        self.shared.note_written(first, len);
         if !as_words {
             state.writes.write(first, &new);
             return Ok(());
@@ -236,8 +272,10 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let mut state = self.state()?;
         let made = core.with_room(|| core.make(&mut core.hold_open()?, contents))?;
         self.touch();
-        self.shared.glance.made.add(made.offset, made.len);
-        state.new.insert(made.offset, made);
+        if let Some(glance) = &self.shared.glance {
+            glance.made.add(made.offset, made.len);
+        }
+        state.new.add(made);
         Ok(made.offset)
     }
 
@@ -251,7 +289,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let mut state = self.state()?;
         let mut held = core.hold();
         self.touch();
-        if let Some(new) = state.new.remove(&at.offset()) {
+        if let Some(new) = state.new.remove(at.offset()) {
             state.writes.forget(at.offset(), at.offset() + new.len);
             core.unmake(&mut held, at.offset());
             return Ok(());
@@ -267,8 +305,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// There is no such object, or this transaction has freed it.
     pub fn bytes_of<T>(&self, at: Ptr<T>) -> Result<u64> {
-        let state = self.state()?;
-        if let Some(new) = state.new.get(&at.offset()) {
+        let mut state = self.state()?;
+        if let Some(new) = state.new.at(at.offset()) {
             return Ok(new.len);
         }
         ensure(!state.freed.contains(&at.offset()), || freed(at.offset()))?;
@@ -348,16 +386,24 @@ impl<'h, M: Medium> Transaction<'h, M> {
     /// points yet. Then the check of its contents is to be made anew.
     #[inline]
     fn change_new(&self, state: &mut State, offset: u64, len: u64) -> bool {
-        if !self.shared.glance.made.may_hold(offset, 1) {
+        if !self.shared.may_have_made(offset) {
             return false;
         }
-        let before = state.new.range_mut(..=offset).next_back();
-        let within = before.filter(|(object, new)| offset + len <= **object + new.len);
-        if let Some((_, new)) = within {
+        let within = state.new.around(offset, len);
+        within.is_some_and(|new| {
             new.check = Check::ToBeMade;
-            return true;
-        }
-        false
+            true
+        })
+    }
+
+    /// Returns whether bytes at which nothing lies in the pool may be stored before the commit. They may
+    /// not if this transaction has other changes of them that are to come after, or if their contents tell
+    /// after a crash whether an operation has happened.
+    #[inline]
+    fn may_fill(&self, range: Range) -> bool {
+        let lanes = &self.heap.core().lanes;
+        !self.shared.may_have_written(range.offset, range.len)
+            && !self.shared.guards.borrow().last_may_check(lanes, range)
     }
 
     /// Carries out all changes. After a failure they can still be undone.
@@ -375,9 +421,14 @@ impl<'h, M: Medium> Transaction<'h, M> {
             }
             let freed = state.freed.iter().map(|&offset| core.object(&held, offset));
             changes.freed = freed.collect::<Result<_>>()?;
-            let freed = changes.freed.iter().map(Object::range);
-            let touched: Vec<Range> = changes.changed().chain(freed).collect();
-            held.own(&core.space, &touched)?;
+            if held.has_others() {
+                let freed = changes.freed.iter().map(Object::range);
+                let touched: Vec<Range> = changes.changed().chain(freed).collect();
+                held.own(&core.space, &touched)?;
+            }
+            for (range, _) in &changes.fills {
+                core.space.pool.medium.flush(range.offset, range.len);
+            }
             core.commit(&mut held, &mut changes)
         })?;
         state.new.clear();
@@ -416,8 +467,9 @@ impl State {
             ..*new
         };
         Changes {
-            new: self.new.values().map(new).collect(),
-            ..std::mem::take(&mut self.writes).into_changes()
+            new: self.new.iter().map(new).collect(),
+            fills: self.fills.drain(..).map(|range| (range, None)).collect(),
+            ..self.writes.changes(self.freed.len())
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A transaction as a source of words and a sink for changes.
 
 use crate::error::Result;
+use crate::lane::window::Range;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
 use crate::ptr::Ptr;
@@ -22,13 +23,13 @@ impl<M: Medium> Source for &Transaction<'_, M> {
     #[inline]
     fn is_changed_at(&self, offset: u64, len: u64) -> Result<bool> {
         self.expect_usable()?;
-        Ok(self.shared.glance.may_hold(offset, len))
+        Ok(self.shared.may_have_written(offset, len))
     }
 
     #[inline]
-    fn is_changed_near(&self, offset: u64, len: u64) -> Result<bool> {
-        self.expect_usable()?;
-        Ok(self.shared.glance.may_hold_near(offset, len))
+    fn is_changed_near(&self, offset: u64, len: u64) -> bool {
+        let glance = self.shared.glance.as_ref();
+        glance.is_none_or(|glance| glance.may_hold_near(offset, len))
     }
 
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {
@@ -44,7 +45,7 @@ impl<M: Medium> Sink for &Transaction<'_, M> {
         match self.change_new(&mut state, at, WORD_BYTES) {
             true => self.pool().store_words(at, &[word]),
             false => {
-                self.shared.glance.add(at, WORD_BYTES);
+                self.shared.note_written(at, WORD_BYTES);
                 state.writes.set(at, word);
             }
         }
@@ -52,21 +53,29 @@ impl<M: Medium> Sink for &Transaction<'_, M> {
     }
 
     fn write(&mut self, at: u64, words: &[u64]) -> Result<()> {
-        self.fill(at, &[bytemuck::cast_slice(words)])
+        self.fill(at, &[bytemuck::cast_slice(words)], false)
     }
 
-    fn fill(&mut self, at: u64, parts: &[&[u8]]) -> Result<()> {
-        let len = padded_len(parts);
-        self.pool().check(at, len, "a transaction")?;
+    fn fill(&mut self, at: u64, parts: &[&[u8]], free: bool) -> Result<()> {
+        let range = Range::new(at, padded_len(parts));
+        self.pool().check(at, range.len, "a transaction")?;
         self.touch();
         let mut state = self.state()?;
-        let is_new = self.change_new(&mut state, at, len);
-        if !is_new && len > 0 {
-            self.shared.glance.add(at, len);
+        let is_new = self.change_new(&mut state, at, range.len);
+        let at_once = is_new || free && self.may_fill(range);
+        if !is_new && at_once {
+            self.heap.core().expect_objects(range)?;
+            match state.fills.last_mut() {
+                Some(last) if last.offset + last.len == at => last.len += range.len,
+                _ => state.fills.push(range),
+            }
+        }
+        if !at_once && range.len > 0 {
+            self.shared.note_written(at, range.len);
         }
         let mut to = at;
         for part in parts {
-            match is_new {
+            match at_once {
                 true => self.pool().store_padded(to, part),
                 false => state.writes.fill(to, part),
             }

@@ -15,27 +15,49 @@ const LINE_WORDS: usize = 8;
 const LINE: u64 = LINE_WORDS as u64 * WORD;
 /// Places for lines at first, a power of two.
 const PLACES: usize = 64;
+/// Places whose memory is kept for the next transaction, at most.
+const MAX_KEPT: usize = 1 << 10;
 /// An odd constant with as many ones as zeros (the fraction of the golden ratio).
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Words of the bits of pieces.
+const BIT_WORDS: usize = 128;
 /// More pieces are not looked up one by one.
 const LONG: u64 = 64;
 
-/// Pieces of `1 << SHIFT` bytes, each by a bit that others share, of `WORDS` words: most loads of a
-/// transaction are of what it has not written, and need not look for writes.
-pub(super) struct Pieces<const WORDS: usize, const SHIFT: u32>([Cell<u64>; WORDS]);
+/// Pieces of `1 << SHIFT` bytes, each by a bit that others share: most loads of a transaction are of
+/// what it has not written, and need not look for writes.
+pub(super) struct Pieces<const SHIFT: u32> {
+    bits: [Cell<u64>; BIT_WORDS],
+    /// The words of `bits` that are not 0, a bit for each, so that few are forgotten cheaply.
+    used: [Cell<u64>; BIT_WORDS / 64],
+}
 
-impl<const WORDS: usize, const SHIFT: u32> Default for Pieces<WORDS, SHIFT> {
+impl<const SHIFT: u32> Default for Pieces<SHIFT> {
     fn default() -> Self {
-        Self([const { Cell::new(0) }; WORDS])
+        Self {
+            bits: [const { Cell::new(0) }; BIT_WORDS],
+            used: Default::default(),
+        }
     }
 }
 
-impl<const WORDS: usize, const SHIFT: u32> Pieces<WORDS, SHIFT> {
+impl<const SHIFT: u32> Pieces<SHIFT> {
     /// Returns the word and the bit of a piece.
     #[inline]
     fn place(piece: u64) -> (usize, u64) {
-        let bit = (piece.wrapping_mul(FACTOR) >> (58 - WORDS.ilog2())) as usize;
+        let bit = (piece.wrapping_mul(FACTOR) >> (58 - BIT_WORDS.ilog2())) as usize;
         (bit / 64, 1 << (bit % 64))
+    }
+
+    /// Forgets all.
+    fn clear(&self) {
+        for (of, used) in self.used.iter().enumerate() {
+            let mut rest = used.take();
+            while rest != 0 {
+                self.bits[of * 64 + rest.trailing_zeros() as usize].set(0);
+                rest &= rest - 1;
+            }
+        }
     }
 
     /// Adds bytes, at least one.
@@ -43,7 +65,9 @@ impl<const WORDS: usize, const SHIFT: u32> Pieces<WORDS, SHIFT> {
     pub fn add(&self, offset: u64, len: u64) {
         for piece in offset >> SHIFT..=(offset + len - 1) >> SHIFT {
             let (word, bit) = Self::place(piece);
-            self.0[word].set(self.0[word].get() | bit);
+            let (bits, used) = (&self.bits[word], &self.used[word / 64]);
+            bits.set(bits.get() | bit);
+            used.set(used.get() | 1 << (word % 64));
         }
     }
 
@@ -57,7 +81,7 @@ impl<const WORDS: usize, const SHIFT: u32> Pieces<WORDS, SHIFT> {
         let (mut piece, end) = (offset >> SHIFT, offset + len);
         while piece << SHIFT < end {
             let (word, bit) = Self::place(piece);
-            if self.0[word].get() & bit != 0 {
+            if self.bits[word].get() & bit != 0 {
                 return true;
             }
             piece += 1;
@@ -70,14 +94,21 @@ impl<const WORDS: usize, const SHIFT: u32> Pieces<WORDS, SHIFT> {
 #[derive(Default)]
 pub(super) struct Glance {
     /// Lines that were written.
-    lines: Pieces<128, 6>,
+    lines: Pieces<6>,
     /// Larger pieces that were written.
-    pieces: Pieces<32, 12>,
+    pieces: Pieces<9>,
     /// Pieces with new objects.
-    pub made: Pieces<32, 12>,
+    pub made: Pieces<9>,
 }
 
 impl Glance {
+    /// Forgets all.
+    pub fn clear(&self) {
+        self.lines.clear();
+        self.pieces.clear();
+        self.made.clear();
+    }
+
     /// Notes bytes that were written, at least one.
     #[inline]
     pub fn add(&self, offset: u64, len: u64) {
@@ -238,8 +269,12 @@ impl WriteSet {
     }
 
     /// Returns all single words, and all runs of words, as changes. Those of a line follow each other.
-    pub fn into_changes(self) -> Changes {
+    /// There is room for `more` words behind them.
+    pub fn changes(&self, more: usize) -> Changes {
         let mut changes = Changes::default();
+        let single = self.lines.iter().map(|line| line.single.count_ones());
+        let single = single.sum::<u32>() as usize;
+        changes.words.reserve_exact(single + more);
         let mut run_end = None;
         for line in &self.lines {
             let begin = line.number * LINE;
@@ -271,7 +306,25 @@ impl WriteSet {
                 }
             }
         }
+        changes.grouped = changes.words.len();
         changes
+    }
+
+    /// Forgets all writes; keeps the memory, unless it is much.
+    pub fn clear(&mut self) {
+        if self.places.len() > MAX_KEPT {
+            *self = Self::default();
+        }
+        if self.lines.len() * 8 > self.places.len() {
+            self.places.fill(0);
+            self.lines.clear();
+        }
+        // The last line first: no other was entered after it, so none is looked for behind its place.
+        while let Some(line) = self.lines.last() {
+            let place = self.place(line.number);
+            self.places[place] = 0;
+            self.lines.pop();
+        }
     }
 
     /// Forgets all writes between two offsets.
@@ -326,7 +379,7 @@ mod tests {
                     .collect();
                 prop_assert_eq!(loaded, slow);
             }
-            let Changes { words: mut all, runs, .. } = set.into_changes();
+            let Changes { words: mut all, runs, .. } = set.changes(0);
             for (at, words) in runs {
                 all.extend((at..).step_by(8).zip(words));
             }

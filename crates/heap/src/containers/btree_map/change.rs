@@ -13,7 +13,9 @@ use crate::sink::{Contents, Sink};
 use super::super::apart::Stored;
 use super::super::data::{Key, Value};
 use super::super::emptied::{Emptying, Progress, STEP};
-use super::layout::{HEAD_BYTES, Head, MAX_INLINE, MAX_KEY, Root, SLOTS, Slot, damaged, root_at};
+use super::layout::{
+    HEAD_BYTES, HEAD_WORDS, Head, MAX_INLINE, MAX_KEY, Root, SLOTS, Slot, damaged, root_at,
+};
 use super::node::{Entry, Path, Side};
 use super::sums::{CHECK_BYTES, checked_words, entry_check};
 use super::tree::Tree;
@@ -111,9 +113,21 @@ impl Tree {
             false => (place, &parts[1..]),
             true => (place - CHECK_BYTES, parts),
         };
-        sink.fill(place, parts)?;
+        let free = self.is_free(sink, node, place)?;
+        sink.fill(place, parts, free)?;
         sink.set(node.slot_at(slot), of.encode())?;
         Ok(Some(slot))
+    }
+
+    /// Returns whether a node has no entry from an offset on, also without the changes of the sink.
+    #[inline]
+    fn is_free<S: Sink>(&self, sink: &S, node: &Head, from: u64) -> Result<bool> {
+        if !sink.is_changed_at(node.at, HEAD_BYTES)? {
+            return Ok(true);
+        }
+        let words = sink.pool().load_words::<HEAD_WORDS>(node.at);
+        let before = Head::decode(node.at, node.level, &words);
+        Ok(before.is_ok_and(|before| node.at + before.room_at() <= from))
     }
 
     /// Replaces an entry of a leaf by one with the same key.

@@ -84,6 +84,47 @@ impl Tree {
         Ok(head)
     }
 
+    /// Returns an inner node at an offset, the number of its child on the way to a side, and where that
+    /// lies. Whether the node is changed is looked up once, not for each word of it.
+    ///
+    /// # Errors
+    ///
+    /// The node is not as a tree's.
+    #[inline(always)]
+    fn step<K: Key + ?Sized>(
+        &self,
+        source: &impl Source,
+        at: u64,
+        level: u8,
+        to: Side,
+    ) -> Result<(Head, usize, u64)> {
+        if source.is_changed_near(at, HEAD_BYTES) {
+            let head = self.head(source, at, level)?;
+            return self.below::<K>(source, head, to);
+        }
+        let head = self.head(source.pool(), at, level)?;
+        match source.is_changed_near(at + HEAD_BYTES, head.bytes - HEAD_BYTES) {
+            true => self.below::<K>(source, head, to),
+            false => self.below::<K>(source.pool(), head, to),
+        }
+    }
+
+    #[inline(always)]
+    fn below<K: Key + ?Sized>(
+        &self,
+        source: &impl Source,
+        head: Head,
+        to: Side,
+    ) -> Result<(Head, usize, u64)> {
+        let child = match to {
+            Side::First => 0,
+            Side::Of(key) => self.child_of::<K>(source, &head, key)?,
+            Side::Last => head.order.len() - 1,
+        };
+        let at = self.child(source, &head, child)?;
+        Ok((head, child, at))
+    }
+
     /// Returns the path to a leaf; `None` in an empty tree.
     ///
     /// # Errors
@@ -98,13 +139,8 @@ impl Tree {
         let mut steps = Vec::with_capacity(root.levels.into());
         let mut at = root.node;
         for level in (1..=root.levels as u8).rev() {
-            let head = self.head(source, at, level)?;
-            let child = match to {
-                Side::First => 0,
-                Side::Of(key) => self.child_of::<K>(source, &head, key)?,
-                Side::Last => head.order.len() - 1,
-            };
-            at = self.child(source, &head, child)?;
+            let (head, child, below) = self.step::<K>(source, at, level, to)?;
+            at = below;
             steps.push((head, child));
         }
         let node = self.head(source, at, 0)?;
@@ -124,9 +160,7 @@ impl Tree {
         }
         let mut at = root.node;
         for level in (1..=root.levels as u8).rev() {
-            let head = self.head(source, at, level)?;
-            let child = self.child_of::<K>(source, &head, key)?;
-            at = self.child(source, &head, child)?;
+            (_, _, at) = self.step::<K>(source, at, level, Side::Of(key))?;
             if level > 1 {
                 source.prefetch(at, INNER_BYTES);
             }
@@ -198,7 +232,7 @@ impl Tree {
         numbers: Range<usize>,
         key: &[u8],
     ) -> Result<std::result::Result<usize, usize>> {
-        if source.is_changed_near(head.at, head.bytes)? {
+        if source.is_changed_near(head.at, head.bytes) {
             return search(numbers, |entry| self.compare::<K>(source, head, entry, key));
         }
         let pool = source.pool();

@@ -533,13 +533,13 @@ impl<M: Medium> Guarded<M> for Table {
         &self.guards[number]
     }
 
-    fn changed(&self, heap: &Heap<M>, number: usize) {
-        let added = || self.guards[number].read().map(|inside| inside.added);
-        while added().is_ok_and(|added| self.is_full(added)) {
-            // The entries stay valid whether or not the table grows.
-            if !self.grow(heap).unwrap_or(false) {
+    fn changed(&self, heap: &Heap<M>, number: usize, mut added: i64) {
+        // The entries stay valid whether or not the table grows.
+        while self.is_full(added) && self.grow(heap).unwrap_or(false) {
+            let Ok(inside) = self.guards[number].read() else {
                 return;
-            }
+            };
+            added = inside.added;
         }
     }
 }

@@ -198,7 +198,8 @@ impl Log {
                 &[parts[0], parts[1], &check[..]][..]
             }
         };
-        sink.fill(at, parts)?;
+        // What lies behind the back was never used.
+        sink.fill(at, parts, true)?;
         self.set(sink, BACK, at + need)?;
         self.set(sink, PUSHED, pushed.checked_add(1).ok_or_else(damaged)?)?;
         self.seal_head(sink)

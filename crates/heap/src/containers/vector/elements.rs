@@ -135,7 +135,8 @@ impl Elements {
                 &[bytes, &check[..]][..]
             }
         };
-        sink.fill(at, parts)?;
+        let free = !sink.is_changed()? || self.len(sink.pool())? <= len;
+        sink.fill(at, parts, free)?;
         self.set_len(sink, len + 1)
     }
 
