@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use terrace_base::{Result, User};
 use terrace_report::llc::{Input, LlcDocument, text};
-use terrace_sim::llc::{self, Extent, LlcMachine, Mix, Outputs, Simulated};
+use terrace_sim::llc::{self, Extent, LlcMachine, Mix, Outputs, Simulated, Unkept};
 use terrace_trace::record::{Recorded, Request, Session, Tools};
 
 use crate::args::llc::Llc;
 use crate::progress::Progress;
 use crate::record::say_remarks;
 use crate::results::{self, People};
+use crate::trace::say_lost;
 use crate::traces::{Places, counted};
 
 pub fn llc(arguments: &Llc) -> Result<ExitCode> {
@@ -20,8 +21,9 @@ pub fn llc(arguments: &Llc) -> Result<ExitCode> {
         &arguments.inputs(),
         &arguments.outputs(),
     )?;
-    let say = |simulated: Simulated, counted, people| {
-        let document = LlcDocument::new(input(arguments), counted, simulated);
+    let say = |(simulated, unkept): (Simulated, Vec<Unkept>), counted, people| {
+        let mut document = LlcDocument::new(input(arguments), counted, simulated);
+        document.keep(&unkept);
         outputs.say(&document, &text(&document.simulated), people)
     };
     if arguments.program.is_empty() {
@@ -57,18 +59,29 @@ pub fn llc(arguments: &Llc) -> Result<ExitCode> {
 }
 
 /// Simulates programs, with a progress bar.
-fn simulate(arguments: &Llc, machine: LlcMachine, mix: Mix) -> Result<Simulated> {
+fn simulate(arguments: &Llc, machine: LlcMachine, mix: Mix) -> Result<(Simulated, Vec<Unkept>)> {
     let progress = Progress::new(mix.accesses(), arguments.quiet).doing("simulating");
     let outputs = Outputs {
         requests: arguments.requests.as_deref(),
         traffic: arguments.traffic.as_deref(),
     };
-    let pass = llc::simulate(&machine, mix, outputs, |accesses| progress.at(accesses))?;
-    Ok(Simulated { machine, pass })
+    let simulated = llc::simulate(&machine, mix, outputs, |accesses| progress.at(accesses));
+    drop(progress);
+    let (pass, unkept) = simulated?;
+    if !arguments.quiet {
+        unkept
+            .iter()
+            .for_each(|unkept| say_lost(&unkept.path, &unkept.lost));
+    }
+    Ok((Simulated { machine, pass }, unkept))
 }
 
 /// Runs the program and simulates it at the same time.
-fn record(arguments: &Llc, machine: LlcMachine, cores: usize) -> Result<(Simulated, Recorded)> {
+fn record(
+    arguments: &Llc,
+    machine: LlcMachine,
+    cores: usize,
+) -> Result<((Simulated, Vec<Unkept>), Recorded)> {
     let request = Request {
         limit: arguments.limit,
         ..Request::new(&arguments.program, User::chosen(arguments.user.as_deref())?)?

@@ -11,6 +11,7 @@ use terrace_base::{Context, Error, Output, Result, Signals};
 use terrace_filecache::mount::{End, Logged, Mount, Settings, status};
 use terrace_live::journal::{Change, Journal, state_directory};
 use terrace_report::mount::{MountDocument, line, prometheus, text};
+use terrace_trace::lost::Loss;
 use terrace_trace::record::LEVEL;
 use terrace_trace::{Access, Block, Sink};
 
@@ -18,6 +19,7 @@ use crate::args;
 use crate::control::control;
 use crate::results::{Outputs, People};
 use crate::screen::{Display, Place, say};
+use crate::trace::say_lost;
 
 /// How often is looked for the end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -64,7 +66,10 @@ pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
     let (figures, end) = ended?;
     removed?;
     drop(journal);
-    recording.map_or(Ok(()), Recording::end)?;
+    let lost = recording.map_or(Ok(Vec::new()), Recording::end)?;
+    if let Some(file) = arguments.record.as_deref().filter(|_| !arguments.quiet) {
+        say_lost(file, &lost);
+    }
     if end == End::InUse {
         say(&format!(
             "terrace: programs still used {}, which is unmounted; their open files give errors from now on\n",
@@ -84,7 +89,7 @@ pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
 const WAITING: usize = 1 << 14;
 
 /// The trace of a mount, written by a thread of its own.
-struct Recording(JoinHandle<Result<()>>);
+struct Recording(JoinHandle<Result<Vec<Loss>>>);
 
 impl Recording {
     /// Begins a trace; the sender takes what is to be written, until it is dropped.
@@ -104,14 +109,15 @@ impl Recording {
         Ok((to, Self(written)))
     }
 
-    fn end(self) -> Result<()> {
+    /// Ends it, and returns what its format has no room for.
+    fn end(self) -> Result<Vec<Loss>> {
         let died = |_| Err(Error::failure("the recording has failed"));
         self.0.join().unwrap_or_else(died)
     }
 }
 
-/// Writes what comes, in blocks.
-fn write(mut sink: Box<dyn Sink>, from: &Receiver<Logged>) -> Result<()> {
+/// Writes what comes, in blocks; returns what the format has no room for.
+fn write(mut sink: Box<dyn Sink>, from: &Receiver<Logged>) -> Result<Vec<Loss>> {
     let mut block = Block::default();
     for logged in from {
         block.push(Access {
@@ -127,7 +133,9 @@ fn write(mut sink: Box<dyn Sink>, from: &Receiver<Logged>) -> Result<()> {
         }
     }
     sink.write(&block)?;
-    sink.finish()
+    let lost = sink.lost();
+    sink.finish()?;
+    Ok(lost)
 }
 
 /// Shows figures until a signal asks for the end, or the mountpoint is unmounted.

@@ -121,7 +121,10 @@ fn generate(kernel: &Kernel) -> Result<ExitCode> {
     let (source, common) = (kernel.source()?, kernel.common());
     let sink = create(&common.output, common.to, &*source)?;
     let progress = Progress::new(Some(common.settings.accesses), common.quiet);
-    copy(source, sink, progress)?;
+    let copied = copy(source, sink, progress)?;
+    if let Some((_, lost)) = copied.filter(|_| !common.quiet) {
+        say_lost(&common.output, &lost);
+    }
     Ok(ExitCode::SUCCESS)
 }
 

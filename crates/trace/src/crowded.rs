@@ -5,7 +5,7 @@
 //! objects are counted one by one: half of them are odd, or each has many times the bytes up to the
 //! next.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::Block;
 use crate::source::{Source, made};
@@ -43,8 +43,7 @@ pub(crate) fn watched(mut source: Box<dyn Source>) -> Box<dyn Source> {
 struct Crowd {
     /// The bytes of each address, of its first access.
     addresses: FxHashMap<u64, u32>,
-    /// The pages, with nothing.
-    pages: FxHashMap<u64, ()>,
+    pages: FxHashSet<u64>,
     odd: usize,
     bytes: u64,
 }
@@ -68,7 +67,7 @@ impl Crowd {
             self.bytes += u64::from(size);
             let last = address.saturating_add(u64::from(size.max(1)) - 1);
             let pages = address / PAGE..=last / PAGE;
-            self.pages.extend(pages.map(|page| (page, ())));
+            self.pages.extend(pages);
         }
     }
 

@@ -191,7 +191,7 @@ impl Place {
             Self::Number(number) => Some(number - 1),
             Self::Name(name) => {
                 let is = |text: &&[u8]| text.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
-                header.iter().position(|text| is(text))
+                header.iter().position(is)
             }
         }
     }

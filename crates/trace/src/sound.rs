@@ -1,4 +1,5 @@
-//! Checks of traces of any format: instructions of a thread do not go back, an access is no
+//! Checks of traces of any format: instructions of a thread do not go back, and those of all are
+//! less than 2^64; an access is no
 //! larger than real accesses are unless it is a request for an object, and there is an access. Only
 //! a trace that says beforehand that it is empty may be empty, as the native trace of a program
 //! without any access to record.
@@ -29,6 +30,7 @@ pub(crate) fn sound(path: &Path, mut source: Box<dyn Source>, meta: Meta) -> Box
         path: path.to_owned(),
         accesses: 0,
         executed: HashMap::default(),
+        all: 0,
     };
     made(meta, move |block| {
         source.read(block)?;
@@ -46,6 +48,8 @@ struct Sound {
     accesses: u64,
     /// By process and thread: the instruction of its last access.
     executed: HashMap<(u16, u16), u64, FxBuildHasher>,
+    /// Instructions of all threads up to their last accesses.
+    all: u64,
 }
 
 impl Sound {
@@ -109,7 +113,16 @@ impl Sound {
             }
             before = *now;
         }
+        let more = before - *last;
         *last = before;
+        let all = self.all.checked_add(more);
+        self.all = all.ok_or_else(|| {
+            Error::usage(format!(
+                "the trace `{}` counts more instructions than can be, 2^64 of all threads: its \
+                 column of instructions is wrong",
+                self.path.display()
+            ))
+        })?;
         Ok(())
     }
 

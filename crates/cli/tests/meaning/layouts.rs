@@ -301,6 +301,44 @@ fn what_is_read_otherwise_is_said_by_every_simulation() {
 }
 
 #[test]
+fn what_other_commands_write_into_csv_is_counted_too() {
+    let directory = TempDir::new().unwrap();
+    let (csv, requests) = (file(&directory, "a.csv"), file(&directory, "requests.csv"));
+    let generate = [
+        "trace",
+        "gen",
+        "gups",
+        "--footprint",
+        "1M",
+        "--accesses",
+        "2K",
+    ];
+    let said = text(&done(&[&generate[..], &["-o", &csv]].concat()).stderr);
+    let keys = "keys of the metadata said: its format has no room for that";
+    assert!(said.contains(keys), "{said}");
+    let quiet = done(&[&generate[..], &["-q", "-o", &csv]].concat());
+    assert!(quiet.stderr.is_empty(), "{}", text(&quiet.stderr));
+    let llc = [
+        "sim",
+        "llc",
+        "--json=-",
+        "--policy",
+        "lru",
+        "--requests",
+        &requests,
+        &csv,
+    ];
+    let output = done(&llc);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("requests.csv` does not say") && said.contains(keys),
+        "{said}"
+    );
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["lost"][0]["kind"], "about");
+}
+
+#[test]
 fn a_conversion_says_in_json_what_it_counted() {
     let directory = TempDir::new().unwrap();
     let trace = written(&directory, "t", TWITTER);

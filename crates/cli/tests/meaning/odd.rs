@@ -452,6 +452,27 @@ fn any_count_of_instructions_is_taken_alike() {
     assert_eq!(llc["instructions"], last);
     let warning = llc["runs"][0]["warning"].as_str().unwrap();
     assert!(warning.contains("its clock stands still"), "{warning}");
+    // Those of all threads are more than can be: all commands refuse it, in the same words.
+    let endless = written(
+        &directory,
+        "endless.csv",
+        format!("instruction,address,thread\n0,0,0\n{last},64,0\n1,0,1\n"),
+    );
+    let refusals = [
+        &["trace", "info", "-q"][..],
+        &["sim", "pages", "-q", "--dram", "1M"],
+        &["sim", "llc", "-q"],
+    ]
+    .map(|command| {
+        let output = terrace(&[command, &[&*endless]].concat());
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        text(&output.stderr)
+    });
+    assert!(refusals[0].contains("counts more instructions than can be"));
+    assert!(
+        refusals.iter().all(|said| *said == refusals[0]),
+        "{refusals:?}"
+    );
     // A count below that has its time, to the end.
     let near = written(
         &directory,

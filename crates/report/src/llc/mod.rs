@@ -11,8 +11,9 @@ pub use table::text;
 
 use serde::{Serialize, Serializer};
 use terrace_base::schema::Tree;
-use terrace_sim::llc::{Run, Simulated, results};
+use terrace_sim::llc::{Run, Simulated, Unkept, results};
 
+use crate::convert::Lost;
 use crate::counted::Counted;
 
 /// Schema of the document; the number increases with every change that breaks readers.
@@ -29,6 +30,8 @@ pub struct LlcDocument {
     pub program: Option<Vec<String>>,
     /// What was left out of the traces, cut, or taken for something else, with counts.
     pub counted: Vec<Counted>,
+    /// What the traces of `--requests` and `--traffic` do not say, as their format has no room.
+    pub lost: Vec<Lost>,
     /// Settings and results, with the fields of [`results::simulation`].
     #[serde(flatten, serialize_with = "tree")]
     pub simulated: Simulated,
@@ -55,8 +58,15 @@ impl LlcDocument {
             traces,
             program,
             counted,
+            lost: Vec::new(),
             simulated,
         }
+    }
+
+    /// Adds what traces that were written do not say.
+    pub fn keep(&mut self, unkept: &[Unkept]) {
+        let lost = unkept.iter().flat_map(|unkept| &unkept.lost);
+        self.lost = lost.map(Lost::from).collect();
     }
 }
 

@@ -69,7 +69,7 @@ pub use memory_side::{Backing, Found};
 pub use mix::Mix;
 pub use origin::MARK;
 pub use outcome::{Outcome, Pass, Point};
-pub use outputs::{Outputs, simulate};
+pub use outputs::{Outputs, Unkept, simulate};
 pub use pass::{Sinks, run};
 pub use placement::Placement;
 pub use private::LevelCounts;

@@ -1,8 +1,9 @@
 //! A pass whose requests and traffic are written as trace files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use terrace_base::Result;
+use terrace_trace::lost::Loss;
 use terrace_trace::{Sink, create};
 
 use super::mix::Mix;
@@ -20,7 +21,17 @@ pub struct Outputs<'a> {
     pub traffic: Option<&'a Path>,
 }
 
-/// Same as [`run`], with requests and traffic written to files that say which hierarchy made them.
+/// What a trace file does not say, because its format has no room for it.
+#[derive(Clone, Debug)]
+pub struct Unkept {
+    /// The file.
+    pub path: PathBuf,
+    /// What it does not say.
+    pub lost: Vec<Loss>,
+}
+
+/// Same as [`run`], with requests and traffic written to files that say which hierarchy made them. Returns
+/// besides what these files do not say.
 ///
 /// # Errors
 /// Errors of [`run`]; a usage error where the name of a file tells no format.
@@ -29,7 +40,7 @@ pub fn simulate(
     mix: Mix,
     outputs: Outputs,
     progress: impl FnMut(u64),
-) -> Result<Pass> {
+) -> Result<(Pass, Vec<Unkept>)> {
     let about = origin::about(settings, mix.cores());
     let file = |path: Option<&Path>| path.map(|path| create(path, &about)).transpose();
     let (mut requests, mut traffic) = (file(outputs.requests)?, file(outputs.traffic)?);
@@ -38,8 +49,18 @@ pub fn simulate(
         traffic: traffic.as_deref_mut().map(|sink| sink as &mut dyn Sink),
     };
     let pass = run(settings, mix, sinks, progress)?;
-    for sink in [requests, traffic].into_iter().flatten() {
+    let written = [(outputs.requests, requests), (outputs.traffic, traffic)];
+    let mut unkept = Vec::new();
+    for (path, sink) in written {
+        let (Some(path), Some(sink)) = (path, sink) else {
+            continue;
+        };
+        unkept.push(Unkept {
+            path: path.to_owned(),
+            lost: sink.lost(),
+        });
         sink.finish()?;
     }
-    Ok(pass)
+    unkept.retain(|unkept| !unkept.lost.is_empty());
+    Ok((pass, unkept))
 }
