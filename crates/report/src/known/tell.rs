@@ -110,7 +110,8 @@ fn one(known: &Known, width: u16) -> String {
         text += &columns(rows, width);
     }
     if !known.layouts.is_empty() {
-        text += "\nLayouts of tables whose first line does not say it, given as --columns NAME\n";
+        text += "\nLayouts of tables whose first line does not say it, given as --columns NAME; \
+                 others one by one, as\n--columns time=1,object=2,size=3,op=4\n";
         let rows = known.layouts.iter();
         text += &columns(
             rows.map(|layout| [layout.name, layout.columns, layout.of]),

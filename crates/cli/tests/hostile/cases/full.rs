@@ -68,7 +68,9 @@ pub fn cases() -> Vec<Case> {
         );
     }
     for (name, line) in RESULTS {
-        for form in ["json", "csv", "parquet", "html"] {
+        let has_plots = !["list", "explain", "doctor"].contains(&name);
+        let forms = ["json", "csv", "parquet", "html", "svg"].into_iter();
+        for form in forms.filter(|form| *form != "svg" || has_plots) {
             let to = |what: &str, file: &str| {
                 case(format!("{name}_{form}_{what}"), line)
                     .and(&format!("--{form} {file}"))
@@ -81,7 +83,7 @@ pub fn cases() -> Vec<Case> {
                     .failure("cannot write standard output"),
             );
             // The others are smaller than the smallest disk.
-            if form == "html" || name == "list" {
+            if ["html", "svg"].contains(&form) || name == "list" {
                 let disk = to("disk", "full/out").small_disk(4096);
                 all.push(disk.failure("there is no room"));
             }
