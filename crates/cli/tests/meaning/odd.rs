@@ -490,5 +490,5 @@ fn a_sweep_says_why_it_reads_no_pipe() {
     let output = file(&directory, "out");
     let sweep = ["sweep", "-q", "--dram", "1M", "-o", &output, "/dev/null"];
     let said = text(&terrace(&sweep).stderr);
-    assert!(said.contains("it may be a pipe") && said.contains("write the trace to a file"));
+    assert!(said.contains("write what comes through a pipe to a file"));
 }

@@ -37,8 +37,8 @@ impl Stamp {
         let metadata = place(path).metadata().or_fail(cannot)?;
         if !metadata.is_file() {
             return Err(Error::usage(format!(
-                "`{}` is no file (it may be a pipe): a sweep reads its traces several times, and \
-                 finds them again when it goes on; write the trace to a file",
+                "`{}` is not a regular file; a sweep reads its traces several times, and finds \
+                 them again when it goes on: write what comes through a pipe to a file",
                 path.display()
             )));
         }
