@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use terrace_base::output::printed;
 use terrace_base::{Bytes, Error, Result};
-use terrace_heap::salvage::{Extent, Salvaged};
+use terrace_heap::salvage::Extent;
 use terrace_heap::{Cause, Heap, Mapped, Mode, Options};
 use terrace_report::heap::{
-    CheckDocument, CompactDocument, DumpDocument, InfoDocument, ObjectDocument,
+    CheckDocument, CompactDocument, DumpDocument, InfoDocument, ObjectDocument, SalvageDocument,
 };
 
 use crate::args;
@@ -86,8 +86,21 @@ fn compact(pool: &Pool, outputs: Outputs) -> Result<ExitCode> {
     let heap = Heap::open(file).map_err(|e| failed(file, &e))?;
     let done = heap.compact_some(u64::MAX).map_err(|e| failed(file, &e))?;
     heap.close().map_err(|e| failed(file, &e))?;
-    let document = CompactDocument::of(&file.display().to_string(), done.freed, done.moved);
-    outputs.show(&document, &document.to_text())
+    let name = file.display().to_string();
+    let document = CompactDocument::of(&name, &done);
+    let shown = outputs.show(&document, &document.to_text())?;
+    match done.skipped.len() {
+        0 => Ok(shown),
+        skipped => Err(Error::failure(format!(
+            "{name}: {skipped} damaged {} left out; `terrace heap salvage` writes what can be read \
+             to a new pool",
+            if skipped == 1 {
+                "container was"
+            } else {
+                "containers were"
+            }
+        ))),
+    }
 }
 
 fn copy(arguments: &Copy) -> Result<ExitCode> {
@@ -158,42 +171,21 @@ const PART_SALVAGED: u8 = 3;
 const NOTHING_SALVAGED: u8 = 4;
 
 fn salvage(arguments: &Salvage) -> Result<ExitCode> {
-    let Salvage { file, to, .. } = arguments;
+    let Salvage {
+        file, to, results, ..
+    } = arguments;
+    let outputs = Outputs::open(results, &[("FILE", file)], &[("NEW", to)])?;
     let checksums = arguments.checksums.map(bool::from);
     let salvaged = terrace_heap::salvage::salvage(file, to, checksums);
     let salvaged = salvaged.map_err(|e| failed(file, &e))?;
-    let text = said_salvaged(&salvaged, file, to);
-    printed(std::io::stdout().lock().write_all(text.as_bytes()))?;
+    let (file, to) = (file.display().to_string(), to.display().to_string());
+    let document = SalvageDocument::of(&file, &to, &salvaged);
+    let shown = outputs.show(&document, &document.to_text())?;
     Ok(match salvaged.extent() {
-        Extent::All => ExitCode::SUCCESS,
+        Extent::All => shown,
         Extent::Nothing => ExitCode::from(NOTHING_SALVAGED),
         _ => ExitCode::from(PART_SALVAGED),
     })
-}
-
-/// Returns a line for each container, and one for each finding.
-fn said_salvaged(salvaged: &Salvaged, file: &Path, to: &Path) -> String {
-    let mut text = String::new();
-    for root in &salvaged.roots {
-        let lost = match (root.lost, root.parts) {
-            (0, 0) => String::new(),
-            (lost, 0) => format!(", {lost} lost"),
-            (lost, parts) => format!(", {lost} lost, and those in {parts} damaged parts"),
-        };
-        text += &format!("{}: {} entries{lost}\n", root.name, root.read);
-    }
-    for finding in &salvaged.findings {
-        text += &format!("{finding}\n");
-    }
-    if salvaged.more > 0 {
-        text += &format!("and {} findings more\n", salvaged.more);
-    }
-    let much = match salvaged.extent() {
-        Extent::All => "all of it was",
-        Extent::Nothing => "nothing of it was",
-        _ => "a part of it was",
-    };
-    text + &format!("{}: {much} salvaged to {}\n", file.display(), to.display())
 }
 
 /// Prints how much disk space the holes of a pool take before it is written.

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use terrace_heap::containers::BTreeMap;
 use terrace_heap::{Heap, Mode, Options, Place, Ptr};
@@ -488,6 +488,29 @@ fn a_damaged_pool_is_salvaged() {
         pool.flip(at as u64);
     }
     pool.refused_with(&["check", "app.pool"], 1, "something is wrong");
+    let output = pool.run(&["salvage", "--json=-", "app.pool", "newest"]);
+    assert_eq!(output.status.code(), Some(3));
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(said["schema"], "terrace.heap.salvage/1");
+    let expected = json!([
+        {"name": "visits", "entries": 99, "entries_lost": 1, "parts_lost": 0}
+    ]);
+    assert_eq!(
+        (&said["salvaged"], &said["containers"]),
+        (&json!("part"), &expected)
+    );
+    assert_eq!(
+        (
+            said["findings"].as_array().map(Vec::len),
+            &said["more_findings"]
+        ),
+        (Some(1), &json!(0))
+    );
+    pool.refused_with(
+        &["salvage", "--json=newer", "app.pool", "newer"],
+        2,
+        "newer",
+    );
     let output = pool.run(&["salvage", "app.pool", "new"]);
     assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8(output.stdout).expect("text");
@@ -591,6 +614,49 @@ fn what_containers_hold_moves() {
     let tree = BTreeMap::<u64, [u8]>::open(&heap, "tree").expect("the tree");
     assert_eq!(tree.len(), Ok(150));
     assert_eq!(tree.get(&2980), Ok(Some(vec![164; 200])));
+}
+
+/// One container of two is damaged: the other one is compacted, and the damage is said.
+#[test]
+fn a_damaged_container_is_left_out_and_named() {
+    let pool = Pool(tempfile::tempdir().expect("a directory"));
+    pool.done(&["create", "app.pool", "8M", "--checksums", "on"]);
+    let work = || {
+        let heap = Heap::open(pool.file())?;
+        for name in ["one", "two"] {
+            let tree = BTreeMap::<u64, str>::open(&heap, name)?;
+            for key in 0..3000 {
+                tree.insert(&key, &format!("{name} has {key}, {}", "x".repeat(180)))?;
+            }
+            for key in (0..3000).filter(|key| key % 20 > 0) {
+                tree.remove(&key)?;
+            }
+        }
+        heap.close()
+    };
+    work().expect("a pool");
+    let (bytes, part) = (fs::read(pool.file()).expect("the pool"), b"two has 2980,");
+    let places = bytes.windows(part.len()).enumerate();
+    for (at, _) in places.filter(|(_, window)| window == part) {
+        pool.flip(at as u64);
+    }
+    let output = pool.run(&["compact", "--json=-", "app.pool"]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("1 damaged container was left out"),
+        "{error}"
+    );
+    let done: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(done["skipped"][0]["name"], "two");
+    assert!(done["objects_moved"].as_u64() > Some(20), "{done}");
+    let output = pool.run(&["compact", "app.pool"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let sentence = "the container \"two\" is damaged and was left out: ";
+    assert!(text.contains(sentence), "{text}");
+    let heap = Heap::open(pool.file()).expect("the pool");
+    let tree = BTreeMap::<u64, str>::open(&heap, "one").expect("the tree");
+    assert_eq!(tree.iter().filter(|entry| entry.is_ok()).count(), 150);
 }
 
 #[test]

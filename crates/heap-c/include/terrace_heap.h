@@ -166,7 +166,11 @@ int nvm_grow(nvm_heap *heap, uint64_t bytes);
  * stopped, so that UINT64_MAX does all. The bytes that have become free go to `freed`, and about how
  * many objects are still to be looked at to `left`, which is 0 when all is done; either may be NULL.
  * Objects of nvm_persist_alloc stay where they are, as do tables of containers and objects of half a
- * chunk or more. Other threads may go on meanwhile. Fails within a transaction of this thread. */
+ * chunk or more. Other threads may go on meanwhile. Fails within a transaction of this thread.
+ *
+ * A container that is damaged is left out: the call that finds it does its work on the others, sets
+ * both numbers, and returns NVM_DAMAGED with a sentence that names the container. The next call goes
+ * on behind it. */
 int nvm_compact(nvm_heap *heap, uint64_t objects, uint64_t *freed, uint64_t *left);
 
 /* Returns the bytes of a heap. */

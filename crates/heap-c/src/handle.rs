@@ -174,7 +174,7 @@ pub unsafe extern "C" fn nvm_compact(
                 unsafe { into.write_unaligned(number) };
             }
         }
-        Ok(())
+        done.expect_all()
     })
 }
 

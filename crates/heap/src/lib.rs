@@ -72,7 +72,7 @@ mod transaction;
 pub use bytemuck;
 
 pub use capacity::{CapacityAllocator, CapacityBox};
-pub use containers::compacted::Compaction;
+pub use containers::compacted::{Compaction, Skipped};
 pub use error::{Cause, Error, Result};
 pub use heap::{Heap, Usage};
 pub use lane::use_lane;

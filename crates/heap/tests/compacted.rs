@@ -78,65 +78,61 @@ fn fragment(insert: impl Fn(u64) -> Result<()>, remove: impl Fn(u64)) -> Vec<u64
     left
 }
 
-#[test]
-fn a_fragmented_tree_leaves_as_much_room_as_a_new_one() {
-    [false, true]
-        .into_iter()
-        .for_each(compact_a_fragmented_tree);
+/// A map from numbers to bytes, ordered or not.
+trait Map: Sized {
+    fn open(heap: &Heap, name: &str) -> Self;
+    fn insert(&self, key: u64, value: &[u8]) -> Result<()>;
+    fn remove(&self, key: u64) -> Result<()>;
+    fn get(&self, key: u64) -> Result<Option<Vec<u8>>>;
+    fn len(&self) -> Result<u64>;
 }
 
-fn compact_a_fragmented_tree(checksums: bool) {
+macro_rules! map {
+    ($name:ident) => {
+        impl Map for $name<u64, [u8]> {
+            fn open(heap: &Heap, name: &str) -> Self {
+                $name::open(heap, name).unwrap()
+            }
+
+            fn insert(&self, key: u64, value: &[u8]) -> Result<()> {
+                $name::insert(self, &key, value).map(drop)
+            }
+
+            fn remove(&self, key: u64) -> Result<()> {
+                $name::remove(self, &key).map(drop)
+            }
+
+            fn get(&self, key: u64) -> Result<Option<Vec<u8>>> {
+                $name::get(self, &key)
+            }
+
+            fn len(&self) -> Result<u64> {
+                $name::len(self)
+            }
+        }
+    };
+}
+
+map!(BTreeMap);
+map!(HashMap);
+
+/// Compacts a fragmented map; returns how many large values have room then, and beside a new map of the
+/// same.
+fn compact_a_fragmented<M: Map>(checksums: bool) -> (u64, u64) {
     let heap = pool(POOL, checksums);
-    let tree = BTreeMap::<u64, [u8]>::open(&heap, "tree").unwrap();
+    let map = M::open(&heap, "map");
     let left = fragment(
-        |n| tree.insert(&n, &value(n, 0, 200)).map(drop),
-        |n| drop(tree.remove(&n).unwrap()),
+        |n| map.insert(n, &value(n, 0, 200)),
+        |n| map.remove(n).unwrap(),
     );
     let before = room(&heap);
     let freed = heap.compact().unwrap();
     let after = room(&heap);
 
     let new = pool(POOL, checksums);
-    let other = BTreeMap::<u64, [u8]>::open(&new, "tree").unwrap();
+    let other = M::open(&new, "map");
     for &n in &left {
-        other.insert(&n, &value(n, 0, 200)).unwrap();
-    }
-    let fresh = room(&new);
-    println!(
-        "{} left; {before}, {freed} bytes freed, {after}; new {fresh}",
-        left.len()
-    );
-    assert_eq!(tree.len(), Ok(left.len() as u64));
-    for &n in &left {
-        assert_eq!(tree.get(&n).unwrap(), Some(value(n, 0, 200)));
-    }
-    // The tree has as few chunks as the new one. The log of the lane has 8 chunks more: removing
-    // nodes needed a larger one.
-    assert!(after + 8 * 16 >= fresh, "{after} of {fresh}");
-}
-
-#[test]
-fn a_fragmented_hash_map_leaves_as_much_room_as_its_table_allows() {
-    [false, true]
-        .into_iter()
-        .for_each(compact_a_fragmented_hash_map);
-}
-
-fn compact_a_fragmented_hash_map(checksums: bool) {
-    let heap = pool(POOL, checksums);
-    let map = HashMap::<u64, [u8]>::open(&heap, "map").unwrap();
-    let left = fragment(
-        |n| map.insert(&n, &value(n, 0, 200)).map(drop),
-        |n| drop(map.remove(&n).unwrap()),
-    );
-    let before = room(&heap);
-    let freed = heap.compact().unwrap();
-    let after = room(&heap);
-
-    let new = pool(POOL, checksums);
-    let other = HashMap::<u64, [u8]>::open(&new, "map").unwrap();
-    for &n in &left {
-        other.insert(&n, &value(n, 0, 200)).unwrap();
+        other.insert(n, &value(n, 0, 200)).unwrap();
     }
     let fresh = room(&new);
     println!(
@@ -145,10 +141,28 @@ fn compact_a_fragmented_hash_map(checksums: bool) {
     );
     assert_eq!(map.len(), Ok(left.len() as u64));
     for &n in &left {
-        assert_eq!(map.get(&n).unwrap(), Some(value(n, 0, 200)));
+        assert_eq!(map.get(n).unwrap(), Some(value(n, 0, 200)));
     }
-    // The segments of the map's table stay.
-    assert!(after * 100 >= fresh * 85, "{after} of {fresh}");
+    (after, fresh)
+}
+
+#[test]
+fn a_fragmented_tree_leaves_as_much_room_as_a_new_one() {
+    for checksums in [false, true] {
+        let (after, fresh) = compact_a_fragmented::<BTreeMap<u64, [u8]>>(checksums);
+        // The tree has as few chunks as the new one. The log of the lane has 8 chunks more: removing
+        // nodes needed a larger one.
+        assert!(after + 8 * 16 >= fresh, "{after} of {fresh}");
+    }
+}
+
+#[test]
+fn a_fragmented_hash_map_leaves_as_much_room_as_its_table_allows() {
+    for checksums in [false, true] {
+        let (after, fresh) = compact_a_fragmented::<HashMap<u64, [u8]>>(checksums);
+        // The segments of the map's table stay.
+        assert!(after * 100 >= fresh * 85, "{after} of {fresh}");
+    }
 }
 
 /// A program's containers, and their twins, of one thread.

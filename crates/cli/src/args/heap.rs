@@ -70,6 +70,9 @@ Examples:
     ///
     /// The pool is checked first, and a file that is no pool is not written. Holes of a sparse file are
     /// allocated on the disk; a message says how much.
+    ///
+    /// A container that is damaged is left out and named, and the others are compacted; the exit code
+    /// is then 1.
     #[command(after_long_help = "\
 Example:
   terrace heap compact app.pool")]
@@ -140,8 +143,9 @@ pub struct Create {
 /// The exit code is 0 if all was salvaged, 3 if a part was, and 4 if nothing was.
 #[derive(Args)]
 #[command(after_long_help = "\
-Example:
-  terrace heap check app.pool || terrace heap salvage app.pool new.pool")]
+Examples:
+  terrace heap check app.pool || terrace heap salvage app.pool new.pool
+  terrace heap salvage --json=- app.pool new.pool | jq '.containers[]'")]
 pub struct Salvage {
     /// Pool
     #[arg(value_name = "FILE")]
@@ -154,6 +158,9 @@ pub struct Salvage {
     /// Whether contents of the new pool have checksums [default: as those of the old one]
     #[arg(long, value_name = "WHETHER")]
     pub checksums: Option<Whether>,
+
+    #[command(flatten)]
+    pub results: Results,
 }
 
 /// Yes or no.

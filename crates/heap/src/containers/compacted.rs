@@ -36,7 +36,7 @@ pub(super) const STEP: u64 = 256;
 const MANY: u64 = 4096;
 
 /// What [`Heap::compact_some`] has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compaction {
     /// Bytes of chunks that have become free, without those of objects of whole chunks that others
@@ -46,6 +46,40 @@ pub struct Compaction {
     pub moved: u64,
     /// About how many objects are still to be looked at; 0: compaction has ended.
     pub left: u64,
+    /// The containers that this call has left out because they are damaged, whole or from the damage on.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A container that is damaged, so that it was not compacted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// Name of the container's root.
+    pub name: String,
+    /// What is wrong with it.
+    pub error: Error,
+}
+
+impl Compaction {
+    /// Checks that no container was left out.
+    ///
+    /// # Errors
+    ///
+    /// Containers are damaged.
+    pub fn expect_all(&self) -> Result<()> {
+        let Some((first, others)) = self.skipped.split_first() else {
+            return Ok(());
+        };
+        let others = match others.len() {
+            0 => String::new(),
+            1 => "; 1 more was left out, too".to_owned(),
+            many => format!("; {many} more were left out, too"),
+        };
+        Err(Error::damaged(format!(
+            "the container {:?} is damaged and was left out of the compaction: {}{others}",
+            first.name, first.error
+        )))
+    }
 }
 
 /// How far a container is; it says what the numbers mean. None: it is not begun.
@@ -156,6 +190,8 @@ pub(crate) struct Pass {
     phase: Phase,
     /// Places and kinds of the roots of containers that come behind this one.
     roots: Vec<(u64, u16)>,
+    /// Places of the roots of containers that are damaged.
+    skipped: Vec<u64>,
     at: Position,
     /// For each chunk, the objects that were seen in it.
     movable: HashMap<u64, u64>,
@@ -216,9 +252,11 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// Same as [`Heap::compact_some`].
+    /// Same as [`Heap::compact_some`]; a container is damaged, and all others were compacted.
     pub fn compact(&self) -> Result<u64> {
-        Ok(self.compact_some(u64::MAX)?.freed)
+        let done = self.compact_some(u64::MAX)?;
+        done.expect_all()?;
+        Ok(done.freed)
     }
 
     /// Compacts a part of the pool: a call looks at about `objects` objects, and the next one goes
@@ -229,12 +267,13 @@ impl<M: Medium> Heap<M> {
     /// chunk with few others, move to other chunks. All else stays where it is: objects that the
     /// program reaches by its own pointers, the tables of containers and the segments of hash maps,
     /// and objects of half a chunk or more. The records of objects fill as few chunks as they need.
-    /// The pool holds the same at any time, also after a crash.
+    /// The pool holds the same at any time, also after a crash. A container that is damaged is left
+    /// out, and named in what is returned.
     ///
     /// # Errors
     ///
     /// This thread is within a transaction of the heap, or of another one that must not wait; the
-    /// pool or a container is damaged, or a fence failed.
+    /// pool is damaged, or a fence failed.
     pub fn compact_some(&self, objects: u64) -> Result<Compaction> {
         self.expect_open()?;
         self.core().expect_writable()?;
@@ -273,9 +312,28 @@ impl<M: Medium> Heap<M> {
                 }
                 continue;
             };
-            let moved = self.step(root, kind, pass)?;
-            done.moved += moved;
+            match self.step(root, kind, pass, &mut done.moved) {
+                Err(error) if error.cause() == Cause::Damaged => {
+                    self.skip(root, error, pass, done)?;
+                }
+                step => step?,
+            }
         }
+        Ok(())
+    }
+
+    /// Leaves out the container of a root, which is damaged. What was seen of it does not count, so
+    /// no run with an object of it is chosen.
+    fn skip(&self, root: u64, error: Error, pass: &mut Pass, done: &mut Compaction) -> Result<()> {
+        pass.end_container();
+        if pass.skipped.contains(&root) {
+            return Ok(());
+        }
+        pass.skipped.push(root);
+        let roots = self.roots()?;
+        let found = roots.into_iter().find(|found| found.place.offset() == root);
+        let name = found.map(|root| root.name).unwrap_or_default();
+        done.skipped.push(Skipped { name, error });
         Ok(())
     }
 
@@ -305,20 +363,20 @@ impl<M: Medium> Heap<M> {
             .collect())
     }
 
-    /// Carries out a step on the container of a root; returns how many objects have moved.
-    fn step(&self, root: u64, kind: u16, pass: &mut Pass) -> Result<u64> {
+    /// Carries out a step on the container of a root, and adds how many objects have moved.
+    fn step(&self, root: u64, kind: u16, pass: &mut Pass, moved: &mut u64) -> Result<()> {
         let pool = &self.core().space.pool;
         let table = pointer_of(pool, root)? & FIELD_MAX;
         let guard = || Guard::new(None);
         match kind {
-            btree_map::ROOT_KIND => self.step_of(root, pass, || {
+            btree_map::ROOT_KIND => self.step_of(root, pass, moved, || {
                 Ok(btree_map::unknown::<M>(table, &pool.geometry, guard()))
             }),
-            queue::ROOT_KIND => self.step_of(root, pass, || {
+            queue::ROOT_KIND => self.step_of(root, pass, moved, || {
                 Ok(queue::unknown::<M>(table, &pool.geometry, guard()))
             }),
-            vector::ROOT_KIND => self.step_of(root, pass, || vector::unknown(pool, table)),
-            _ => self.step_of(root, pass, || hash_map::unknown(self, table)),
+            vector::ROOT_KIND => self.step_of(root, pass, moved, || vector::unknown(pool, table)),
+            _ => self.step_of(root, pass, moved, || hash_map::unknown(self, table)),
         }
     }
 
@@ -326,31 +384,32 @@ impl<M: Medium> Heap<M> {
         &self,
         root: u64,
         pass: &mut Pass,
+        moved: &mut u64,
         make: impl FnOnce() -> Result<C>,
-    ) -> Result<u64> {
+    ) -> Result<()> {
         let at = pass.at.clone();
-        let moved = self.visit_shared(
+        let visited = self.visit_shared(
             root,
             |state: &C| state.guard(state.number_at(&at)).write(),
             make,
             |state, inside, alone| {
-                let (mut moved, end) = (0, pass.looked + MANY);
+                let end = pass.looked + MANY;
                 loop {
                     let step = self.step_or_look(state, inside, pass)?;
-                    moved += step.moved;
+                    *moved += step.moved;
                     let more = step.more;
                     pass.take(step);
                     // What makes a state anew, and settles, is worth many steps.
                     if !alone || !more || pass.looked >= end {
-                        return Ok(moved);
+                        return Ok(());
                     }
                 }
             },
         )?;
-        if moved.is_none() {
+        if visited.is_none() {
             pass.end_container();
         }
-        Ok(moved.unwrap_or(0))
+        Ok(())
     }
 
     /// Carries out a step; what there is no room to replace stays.

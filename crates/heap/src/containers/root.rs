@@ -99,6 +99,21 @@ impl<M: Medium> Heap<M> {
         })
     }
 
+    /// Same as [`Heap::find_or_make`], for the table of a container with these words; `seal` makes them
+    /// those for the place where they lie, where contents have checksums.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Heap::find_or_make`].
+    pub(super) fn find_or_make_table<T: 'static>(
+        &self,
+        root: Place<T>,
+        words: &[u64],
+        seal: fn(u64, &[u64]) -> Vec<u64>,
+    ) -> Result<(u64, Option<Stamp>)> {
+        self.find_or_make(root, |sink| make_table(sink, words, seal))
+    }
+
     /// Replaces the object of a root by one that `convert` makes, which frees the old one; returns the new
     /// one.
     ///

@@ -5,6 +5,7 @@
 mod common;
 mod contents;
 mod found;
+mod moved;
 mod pools;
 mod salvaged;
 mod survived;

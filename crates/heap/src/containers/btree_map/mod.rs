@@ -36,7 +36,6 @@ use super::container::{Handle, container};
 use super::data::{Bytewise, Key, Value, said_bytes};
 use super::emptied::Emptying;
 use super::inspected::Inspecting;
-use super::root::make_table;
 use super::salvaged::{Found, Lost, guard};
 use super::types::Types;
 
@@ -79,7 +78,7 @@ pub(super) fn salvage_into<M: Medium, N: Medium>(
     let old = Tree::new(found.table, &pool.geometry, guard());
     let [key, value] = found.sizes();
     let words = DESCRIBED.with_types(&Tree::new_table(key, value), &found.types);
-    let (table, _) = heap.find_or_make(place, |sink| make_table(sink, &words, sums::sealed))?;
+    let (table, _) = heap.find_or_make_table(place, &words, sums::sealed)?;
     let new = Tree::new(table, &heap.core().space.pool.geometry, guard());
     let (mut builder, mut read) = (new.builder(heap), 0);
     old.salvage(pool, found.order(), lost, &mut |key, value| {
@@ -143,8 +142,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
             let pool = &heap.core().space.pool;
             let words = DESCRIBED.with_types(&Tree::new_table(key, value), &types);
             let new = |table, made| Tree::new(table, &pool.geometry, Guard::new(made));
-            let (mut table, made) =
-                heap.find_or_make(root, |sink| make_table(sink, &words, sums::sealed))?;
+            let (mut table, made) = heap.find_or_make_table(root, &words, sums::sealed)?;
             if let Some(bytes) = old::sizes(&pool.words(table)?) {
                 ensure(bytes == words[1], || tree::of_others(name, bytes))?;
                 table = heap.convert(root, table, |sink, table| {

@@ -26,7 +26,6 @@ use super::container::{Handle, container};
 use super::data::Value;
 use super::emptied::Emptying;
 use super::inspected::Inspecting;
-use super::root::make_table;
 use super::types::Types;
 
 pub use iter::Iter;
@@ -94,8 +93,7 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
             let pool = &heap.core().space.pool;
             let new = |head, made| Log::new(head, &pool.geometry, Guard::new(made));
             let words = Log::new_head::<T>(&types);
-            let (mut head, made) =
-                heap.find_or_make(root, |sink| make_table(sink, &words, sums::sealed))?;
+            let (mut head, made) = heap.find_or_make_table(root, &words, sums::sealed)?;
             if let Some(bytes) = old::size(&pool.words(head)?) {
                 ensure(T::BYTES == Some(bytes), || log::of_others(name))?;
                 head = heap.convert(root, head, |sink, head| {

@@ -8,7 +8,6 @@ use crate::ptr::Place as RootPlace;
 use crate::sink::Source;
 
 use super::super::data;
-use super::super::root::make_table;
 use super::super::salvaged::{Found, Lost, guard, operate};
 use super::log::{ANY, BACK, DESCRIBED, LAST, Log, MAGIC, Place, damaged};
 use super::sums;
@@ -31,7 +30,7 @@ pub(in super::super) fn salvage_into<M: Medium, N: Medium>(
         bytes => bytes.into(),
     };
     let words = DESCRIBED.with_types(&[MAGIC, bytes, 0, 0, 0, 0, 0, 0], &found.types);
-    let (head, _) = heap.find_or_make(place, |sink| make_table(sink, &words, sums::sealed))?;
+    let (head, _) = heap.find_or_make_table(place, &words, sums::sealed)?;
     let new = Log::new(head, &heap.core().space.pool.geometry, guard());
     let old = Log::new(found.table, &pool.geometry, guard());
     let mut read = 0;

@@ -125,7 +125,8 @@ impl Shape {
 
     /// Returns how many elements all segments have room for.
     pub fn capacity(&self) -> u64 {
-        (0..SEGMENTS).map(|segment| self.elements_of(segment)).sum()
+        let doubling = u64::from(self.largest - self.first).min(SEGMENTS);
+        (((1 << doubling) - 1) << self.first) + ((SEGMENTS - doubling) << self.largest)
     }
 
     /// Returns where an element lies.
@@ -174,6 +175,8 @@ mod tests {
                 largest,
                 checked: false,
             };
+            let all = (0..SEGMENTS).map(|segment| shape.elements_of(segment));
+            assert_eq!(shape.capacity(), all.sum());
             let (mut segment, mut within) = (0, 0);
             for index in 0..shape.capacity().min(2000) {
                 let position = Position { segment, within };

@@ -30,7 +30,6 @@ use super::container::{Handle, container};
 use super::emptied::Emptying;
 use super::identity::Identity;
 use super::inspected::Inspecting;
-use super::root::make_table;
 use super::salvaged::{Found, Lost, guard, operate};
 use super::types::Types;
 
@@ -77,7 +76,7 @@ pub(super) fn salvage_into<M: Medium, N: Medium>(
     let geometry = &heap.core().space.pool.geometry;
     let shape = Shape::new(found.sizes()[0] as usize, geometry);
     let words = DESCRIBED.with_types(&shape.encode(), &found.types);
-    let (table, _) = heap.find_or_make(place, |sink| make_table(sink, &words, sums::sealed))?;
+    let (table, _) = heap.find_or_make_table(place, &words, sums::sealed)?;
     let guard = guard();
     let new = Elements {
         table,
@@ -169,8 +168,7 @@ impl<T: Pod + Identity, M: Medium> Vector<T, M> {
             let pool = &heap.core().space.pool;
             let new = Shape::new(size_of::<T>(), &pool.geometry).encode();
             let new = DESCRIBED.with_types(&new, &types);
-            let (mut table, made) =
-                heap.find_or_make(root, |sink| make_table(sink, &new, sums::sealed))?;
+            let (mut table, made) = heap.find_or_make_table(root, &new, sums::sealed)?;
             let shape = shape_of(pool, table)?;
             if !DESCRIBED.expect(pool, table, name, &types)? {
                 expect_size::<T>(&shape, name)?;
