@@ -1,5 +1,8 @@
 //! The programs of a simulation: their traces and their threads.
 
+mod batch;
+
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,7 +12,7 @@ use terrace_policy::llc::Kind;
 use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
 use terrace_trace::allocation::Allocations;
-use terrace_trace::contents::{Change, Changes};
+use terrace_trace::contents::Change;
 use terrace_trace::discard::Discard;
 use terrace_trace::order::{Event, Order};
 use terrace_trace::{Block, Columns, Reading, Source, ahead};
@@ -19,6 +22,9 @@ use crate::llc::origin;
 use crate::llc::requests::Rows;
 use crate::place::objects::Objects;
 use crate::place::profile;
+
+use batch::MAX_INSTRUCTIONS;
+pub use batch::{Batch, Reference, Run, Target};
 
 /// The most programs of one machine; each has up to 65536 processes.
 const MAX_PROGRAMS: usize = (MAX_SPACES >> 16) as usize;
@@ -32,130 +38,6 @@ const LINE_BYTES: u64 = 64;
 
 /// Words of contents after which a batch is large enough.
 const BATCH_WORDS: usize = 1 << 20;
-
-/// One touch of a page by a thread, in 64 bits:
-///
-/// | bits | what |
-/// |---|---|
-/// | 0-31 | the page's number |
-/// | 32-61 | instructions since the thread's previous touch |
-/// | 62 | whether it is no touch, but a line that a cache writes back |
-/// | 63 | whether the page is written |
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reference(u64);
-
-/// The most instructions between two touches that a reference holds; a run holds the rest of a
-/// longer pause.
-const MAX_INSTRUCTIONS: u64 = (1 << 30) - 1;
-/// Bit of a line that a cache writes back.
-const WRITE_BACK: u64 = 1 << 62;
-
-impl Reference {
-    /// Makes a touch of page 0, `instructions` after the previous one.
-    #[inline]
-    pub fn new(instructions: u64, write: bool) -> Self {
-        Self((instructions.min(MAX_INSTRUCTIONS) << 32) | (u64::from(write) << 63))
-    }
-
-    /// Makes a line of page 0 that a cache writes back, `instructions` after the thread's previous touch.
-    #[inline]
-    pub fn write_back(instructions: u64) -> Self {
-        Self(Self::new(instructions, false).0 | WRITE_BACK)
-    }
-
-    /// Returns the same touch of `page`.
-    #[inline]
-    pub fn of(self, page: PageId) -> Self {
-        Self((self.0 & !u64::from(u32::MAX)) | u64::from(page.0))
-    }
-
-    /// Returns the page.
-    #[inline]
-    pub fn page(self) -> PageId {
-        PageId(self.0 as u32)
-    }
-
-    /// Returns the instructions since the thread's previous touch.
-    #[inline]
-    pub fn instructions(self) -> u64 {
-        self.0 >> 32 & MAX_INSTRUCTIONS
-    }
-
-    /// Whether the page is written.
-    #[inline]
-    pub fn write(self) -> bool {
-        self.0 >> 63 != 0
-    }
-
-    /// Whether it is no touch, but a line that a cache writes back.
-    #[inline]
-    pub fn is_write_back(self) -> bool {
-        self.0 & WRITE_BACK != 0
-    }
-}
-
-/// Touches of several threads, in the order of a trace.
-#[derive(Debug, Default)]
-pub struct Batch {
-    /// The touches, and the lines that caches write back between them.
-    pub references: Vec<Reference>,
-    /// The number of those lines.
-    pub write_backs: usize,
-    /// The runs of touches by one thread each.
-    pub runs: Vec<Run>,
-    /// What each touch changes in its page; empty if the trace is read without contents.
-    pub changes: Changes,
-    /// Whether the page of each touch holds nothing but zeros after it; empty if the trace does not say, or is read without.
-    pub zeros: Vec<bool>,
-    /// The line within its page of each touch, 0 to 63; empty unless [`Workload::keep_lines`].
-    pub lines: Vec<u8>,
-    /// The allocation site of the object that each touch is of; empty unless [`Workload::keep_sites`].
-    pub sites: Vec<Option<u32>>,
-    /// Pages that were given back, of one run after the other.
-    pub discards: Vec<PageId>,
-}
-
-/// What a touch is of, beside its page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Target {
-    /// The line within the page; 0 where lines are not kept.
-    pub line: u8,
-    /// The allocation site of the object; none where there is none, or sites are not kept.
-    pub site: Option<u32>,
-}
-
-impl Batch {
-    /// Returns the number of touches.
-    pub fn touches(&self) -> usize {
-        self.references.len() - self.write_backs
-    }
-
-    /// Returns what a touch is of.
-    #[inline]
-    pub fn target(&self, index: usize) -> Target {
-        Target {
-            line: self.lines.get(index).copied().unwrap_or(0),
-            site: self.sites.get(index).copied().flatten(),
-        }
-    }
-}
-
-/// A run of touches of one thread within a batch, which begins at the end of the previous run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// The thread, numbered densely within its program.
-    pub thread: u32,
-    /// Its address space.
-    pub space: Space,
-    /// The end of its touches in [`Batch::references`].
-    pub end: usize,
-    /// The end of the pages in [`Batch::discards`] that the thread gives back before these touches.
-    pub discards: usize,
-    /// An event that orders the thread with others, before these touches; such a run has none.
-    pub order: Option<Event>,
-    /// Instructions of the thread before these touches, besides those that the first of them holds.
-    pub pause: u64,
-}
 
 /// A thread of a trace.
 #[derive(Clone, Copy)]
@@ -454,7 +336,7 @@ impl Workload {
     fn convert(
         &mut self,
         owner: usize,
-        begin: usize,
+        mut begin: usize,
         end: usize,
         batch: &mut Batch,
     ) -> Result<usize> {
@@ -469,6 +351,10 @@ impl Workload {
         }
         let first = batch.references.len();
         self.touched.clear();
+        if self.is_plain(owner) {
+            self.convert_plain(begin..end, batch);
+            begin = end;
+        }
         let has_changes = !self.block.changes.is_empty();
         let tells_zeros = !self.block.zeros.is_empty();
         let rows = self.programs[owner].rows;
@@ -548,6 +434,41 @@ impl Workload {
         Ok(end)
     }
 
+    /// Whether the accesses of the block are addresses, sizes and whether they are written, and nothing else is kept
+    /// of them.
+    fn is_plain(&self, owner: usize) -> bool {
+        let program = &self.programs[owner];
+        let others = [
+            program.source.meta().counts_instructions,
+            program.rows != Rows::Accesses,
+            program.objects.is_some(),
+            self.keeps_lines,
+            !self.block.changes.is_empty(),
+            !self.block.zeros.is_empty(),
+        ];
+        !others.contains(&true)
+    }
+
+    /// Appends plain accesses ([`Workload::is_plain`]) to the batch, and their pages to those of the run.
+    fn convert_plain(&mut self, accesses: Range<usize>, batch: &mut Batch) {
+        let block = &self.block;
+        let sizes = block.size.get(accesses.clone()).unwrap_or_default();
+        let (addresses, writes) = (&block.address[accesses.clone()], &block.write[accesses]);
+        let mut sizes = sizes.iter().copied();
+        for (&address, &write) in addresses.iter().zip(writes) {
+            let size = sizes.next().unwrap_or(0);
+            let page = Page::of(address);
+            self.touched.push(page);
+            batch.references.push(Reference::new(0, write));
+            if address % PAGE_BYTES + u64::from(size) > PAGE_BYTES {
+                let last = Page::of(address.saturating_add(u64::from(size) - 1));
+                self.touched.extend((page.0 + 1..=last.0).map(Page));
+                let touches = batch.references.len() + last.distance_from(page) as usize;
+                batch.references.resize(touches, Reference::new(0, write));
+            }
+        }
+    }
+
     /// Returns a thread of a program by process and thread of the trace; a new one begins with access
     /// `index` of the block.
     fn thread(&self, owner: usize, name: (u16, u16), index: usize) -> Thread {
@@ -588,6 +509,9 @@ fn space(program: usize, process: u16) -> Space {
 
 /// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process makes.
 pub(crate) fn thread_run(block: &Block, begin: usize, end: usize) -> usize {
+    if block.thread.is_empty() && block.process.is_empty() {
+        return end;
+    }
     let names = |index| (block.thread.get(index), block.process.get(index));
     let other = (begin..end).find(|index| {
         #[cfg(test)]

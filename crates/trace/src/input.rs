@@ -128,6 +128,28 @@ impl Input {
         Ok(Some(record))
     }
 
+    /// Has `take` take some of the next records, at least one of those that it is given, and return how many. Returns
+    /// the same number, or 0 at the end; an end within a record is an error.
+    pub(crate) fn records<const N: usize>(
+        &mut self,
+        take: impl FnOnce(&[[u8; N]]) -> usize,
+    ) -> Result<usize> {
+        // An error comes again with the next record.
+        let buffered = self.rest.fill_buf().unwrap_or_default();
+        let buffered = buffered.as_chunks::<N>().0;
+        if !buffered.is_empty() {
+            let taken = take(buffered);
+            self.rest.consume(taken * N);
+            self.position += (taken * N) as u64;
+            return Ok(taken);
+        }
+        // The record goes on behind the buffer.
+        match self.record()? {
+            Some(record) => Ok(take(&[record])),
+            None => Ok(0),
+        }
+    }
+
     /// Returns the next line without its line break, and its offset; `None` at the end.
     pub(crate) fn line(&mut self) -> Result<Option<(u64, &[u8])>> {
         let begin = self.position;

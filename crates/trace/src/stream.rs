@@ -8,11 +8,11 @@ use crate::source::{Meta, Source, made};
 use crate::text;
 
 /// Least number of accesses in a block before the end.
-const BLOCK: usize = 1 << 14;
+pub(crate) const BLOCK: usize = 1 << 14;
 
 /// Bytes that the accesses of a block touch, after which it is large enough: each page of a large
 /// object is a touch.
-const BLOCK_BYTES: u64 = 1 << 28;
+pub(crate) const BLOCK_BYTES: u64 = 1 << 28;
 
 /// Returns a trace of records. `next` appends the accesses of the next record, any number, and returns
 /// false at the end.

@@ -1,6 +1,7 @@
 //! Threads, spaces, discards and write-backs of small traces in memory.
 
 use super::*;
+use proptest::prelude::*;
 use terrace_trace::{Access, Meta};
 
 /// A trace in memory.
@@ -23,11 +24,15 @@ impl Source for Recorded {
 fn workload(accesses: &[Access], limit: Option<u64>) -> Workload {
     let mut block = Block::default();
     accesses.iter().for_each(|access| block.push(*access));
-    Workload::new(
-        vec![Box::new(Recorded(Meta::default(), vec![block]))],
-        limit,
-    )
-    .unwrap()
+    Workload::new(vec![Box::new(Recorded(counted(), vec![block]))], limit).unwrap()
+}
+
+/// Metadata of a trace that counts instructions.
+fn counted() -> Meta {
+    Meta {
+        counts_instructions: true,
+        ..Meta::default()
+    }
 }
 
 fn access(thread: u16, address: u64, instruction: u64) -> Access {
@@ -108,7 +113,7 @@ fn what_is_given_back_comes_between_touches() {
         discard(2, 0, 1, 7),
         discard(3, 1, 0, 1 << 36),
     ];
-    let source = Box::new(Recorded(Meta::default(), vec![block]));
+    let source = Box::new(Recorded(counted(), vec![block]));
     let mut workload = Workload::new(vec![source], None).unwrap();
     let batch = workload.read(0).unwrap().unwrap();
     let runs = batch
@@ -146,7 +151,7 @@ fn rows_that_write_are_write_backs_where_the_trace_has_passed_caches() {
         let known = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         let meta = Meta {
             about: about.iter().map(known).collect(),
-            ..Meta::default()
+            ..counted()
         };
         let source = Box::new(Recorded(meta, vec![block]));
         let mut workload = Workload::new(vec![source], None).unwrap();
@@ -174,4 +179,45 @@ fn no_more_than_the_limit_is_read() {
     let mut workload = workload(&[access(0, 0, 0); 5], Some(3));
     assert_eq!(workload.read(0).unwrap().unwrap().references.len(), 3);
     assert!(workload.read(0).unwrap().is_none());
+}
+
+prop_compose! {
+    fn plain_access()(
+        thread in 0u16..3,
+        page in 0u64..5,
+        offset in prop_oneof![0u64..4096, 4090u64..4096],
+        size in prop_oneof![0u32..9, 4000u32..20_000],
+        write in any::<bool>(),
+    ) -> Access {
+        Access { size, write, ..access(thread, page * 4096 + offset, 0) }
+    }
+}
+
+proptest! {
+    /// The slow twin is the conversion of all columns, which lines ask for.
+    #[test]
+    fn plain_accesses_are_converted_as_others_are(
+        accesses in prop::collection::vec(plain_access(), 1..60),
+        has_sizes in any::<bool>(),
+        has_threads in any::<bool>(),
+    ) {
+        let read = |keeps_lines: bool| {
+            let mut block = Block::default();
+            accesses.iter().for_each(|access| block.push(*access));
+            if !has_sizes {
+                block.size.clear();
+            }
+            if !has_threads {
+                block.process.clear();
+                block.thread.clear();
+            }
+            let source = Box::new(Recorded(Meta::default(), vec![block]));
+            let mut workload = Workload::new(vec![source], None).unwrap();
+            workload.keeps_lines = keeps_lines;
+            prop_assert_eq!(workload.is_plain(0), !keeps_lines);
+            let batch = workload.read(0).unwrap().unwrap();
+            Ok((batch.references, batch.runs, batch.write_backs))
+        };
+        prop_assert_eq!(read(false)?, read(true)?);
+    }
 }

@@ -29,8 +29,8 @@ use crate::format::{Content, Declaration, Field, Format};
 use crate::input::Input;
 use crate::lost::{Kind, Loss, Lost};
 use crate::objects::Objects;
-use crate::source::{Meta, Sink, Source};
-use crate::stream::records;
+use crate::source::{Meta, Sink, Source, made};
+use crate::stream::{BLOCK, BLOCK_BYTES};
 
 /// The declaration of the format.
 pub const FORMAT: Format = Format::new(&Declaration {
@@ -71,11 +71,11 @@ fn plausible(head: &[u8]) -> bool {
 
 /// Returns whether the next request of the object comes after this one.
 fn next_is_right(record: &[u8; RECORD], index: i64) -> bool {
-    let next = i64::from_le_bytes(bytes(record, 16));
+    let next = i64::from_le_bytes(field(record, 16));
     next == NEVER || next > index
 }
 
-fn bytes<const N: usize>(record: &[u8; RECORD], at: usize) -> [u8; N] {
+fn field<const N: usize>(record: &[u8; RECORD], at: usize) -> [u8; N] {
     let mut bytes = [0; N];
     bytes.copy_from_slice(&record[at..at + N]);
     bytes
@@ -87,27 +87,38 @@ fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
         objects: Objects::Named,
         ..Meta::of(FORMAT, false)
     };
-    let mut index = 0;
-    let next = move |block: &mut Block| {
-        let at = input.position;
-        let Some(record) = input.record::<RECORD>()? else {
-            return Ok(false);
-        };
-        if !next_is_right(&record, index) {
-            let what = format!(
-                "this is no oracleGeneral record: the next request of number {index} is not a later one"
-            );
-            return Err(input.corrupt(at, &what));
+    let (mut index, mut ended) = (0, false);
+    Ok(made(meta, move |block| {
+        block.clear();
+        let (mut bytes, mut wrong) = (0, false);
+        while !ended && block.len() < BLOCK && bytes < BLOCK_BYTES {
+            let before = index;
+            let taken = input.records(|records: &[[u8; RECORD]]| {
+                for record in records {
+                    wrong = !next_is_right(record, index);
+                    if wrong || block.address.len() == BLOCK || bytes >= BLOCK_BYTES {
+                        break;
+                    }
+                    index += 1;
+                    let size = u32::from_le_bytes(field(record, 12));
+                    bytes += u64::from(size);
+                    block.address.push(u64::from_le_bytes(field(record, 4)));
+                    block.size.push(size);
+                }
+                (index - before) as usize
+            })?;
+            if wrong {
+                let what = format!(
+                    "this is no oracleGeneral record: the next request of number {index} is not a \
+                     later one"
+                );
+                return Err(input.corrupt(input.position, &what));
+            }
+            ended = taken == 0;
         }
-        index += 1;
-        block.push(Access {
-            address: u64::from_le_bytes(bytes(&record, 4)),
-            size: u32::from_le_bytes(bytes(&record, 12)),
-            ..Access::default()
-        });
-        Ok(true)
-    };
-    Ok(records(meta, next))
+        block.resize(block.address.len());
+        Ok(())
+    }))
 }
 
 /// Writes all records at the end, when every next request is known.

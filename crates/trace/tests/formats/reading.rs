@@ -6,7 +6,9 @@ use terrace_trace::formats::{caffeine, champsim, csv, lackey, oracle_general};
 use terrace_trace::{Access, Columns, Format, open};
 
 use crate::common::read_as;
-use crate::examples::{CAFFEINE, CSV, LACKEY, access, champsim_trace, oracle_general, read};
+use crate::examples::{
+    CAFFEINE, CSV, LACKEY, access, champsim_trace, oracle_general, read, request,
+};
 
 #[test]
 fn lackey_counts_instructions_and_a_modification_writes() {
@@ -72,6 +74,29 @@ fn oracle_general_objects_are_pages_and_large_ids_are_renumbered() {
     assert_eq!(
         read.iter().map(|a| a.size).collect::<Vec<_>>(),
         [512, 100, 512, 1]
+    );
+}
+
+#[test]
+fn oracle_general_records_go_on_across_blocks_and_buffers() {
+    let expected: Vec<(u64, u32)> = (0..100_000)
+        .map(|index| (index * 7 % 1000, 1 + index as u32 % 4096))
+        .collect();
+    let records: Vec<u8> = expected
+        .iter()
+        .flat_map(|&(name, size)| request(0, name, size, -1))
+        .collect();
+    let all = read(&records, oracle_general::FORMAT).unwrap();
+    let found: Vec<_> = all
+        .iter()
+        .map(|access| (access.address >> 12, access.size))
+        .collect();
+    assert!(found == expected);
+    let cut = read(&records[..records.len() - 5], oracle_general::FORMAT);
+    let error = cut.unwrap_err().to_string();
+    assert!(
+        error.contains("it ends within a record: 19 bytes of 24"),
+        "{error}"
     );
 }
 
