@@ -11,10 +11,11 @@ use terrace_base::{Context, Error, Result};
 use terrace_trace::Reading;
 use terrace_trace::kept::place;
 
-use crate::pages::PageMachine;
+use crate::pages::{PageMachine, Placement};
+use crate::place::PlacementFile;
 
 /// Version of the keys; increases with every change that makes results in older journals invalid.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Identity of a file at a moment: changed content shows in another size or modification time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -84,21 +85,21 @@ pub fn workload(trace: &Stamp, reading: &Reading, limit: Option<u64>) -> Value {
     })
 }
 
-/// Returns the key of a machine: all effective settings, which are the `fields`, and the properties
-/// of the memory that its name does not determine.
+/// Returns the key of a machine: all effective settings, which are the `fields`, and the content of what they name: the
+/// memory, the costs of faults, and the placement file.
 pub fn machine(fields: &[Field<PageMachine>], settings: &PageMachine) -> Value {
     #[derive(Serialize)]
-    struct Key {
+    struct Key<'a> {
         settings: Tree,
-        endurance: Option<f64>,
-        /// Energies: read, write, activate, standby, refresh.
-        energy: Option<[f64; 5]>,
+        memory: String,
+        fault: String,
+        place: Option<&'a PlacementFile>,
     }
-    let energy = settings.tier.energy;
     value(&Key {
         settings: Tree::of(fields, settings),
-        endurance: settings.tier.endurance,
-        energy: energy.map(|e| [e.read, e.write, e.activate, e.standby, e.refresh]),
+        memory: format!("{:?}", settings.tier),
+        fault: format!("{:?}", settings.fault),
+        place: settings.place.as_deref().map(Placement::file),
     })
 }
 
@@ -109,16 +110,21 @@ fn value(key: &impl Serialize) -> Value {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::sync::{Arc, Mutex};
     use std::time::{Duration, SystemTime};
 
     use terrace_base::Nanos;
+    use terrace_device::lifetime::Endurance;
     use terrace_device::{Energy, Order};
-    use terrace_policy::{prefetch, replacement};
+    use terrace_policy::{eviction, migration, prefetch, replacement, write};
     use terrace_trace::Format;
 
     use super::*;
     use crate::pages::options::effective;
-    use crate::pages::{FaultCost, Inclusion, Mapped, Prefetch, Shootdown, Work, ZeroPages};
+    use crate::pages::{
+        FaultCost, Fill, Inclusion, Initial, Mapped, Prefetch, Shootdown, ThreadOrder, Work,
+        ZeroPages,
+    };
 
     fn settings() -> PageMachine {
         PageMachine {
@@ -135,6 +141,18 @@ mod tests {
             standby: 1.0,
             refresh: 1.0,
         })
+    }
+
+    /// A placement file for a program, which all have the same path.
+    fn placement(program: &str, bytes: u64) -> Arc<Placement> {
+        static FILE: Mutex<()> = Mutex::new(());
+        let _alone = FILE.lock().unwrap();
+        let path = std::env::temp_dir().join(format!("terrace-key-{}", std::process::id()));
+        let text = format!("placement = 1\nprogram = \"{program}\"\nfast_bytes = {bytes}\n");
+        std::fs::write(&path, text).unwrap();
+        let placement = Placement::load(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        placement
     }
 
     /// A setting that is missing in the key would return the results of another machine.
@@ -175,7 +193,52 @@ mod tests {
             |s| s.access = Nanos(1),
             |s| s.warmup = 1,
             |s| s.seed = 1,
+            |s| s.tier.rated = Endurance::parse("1TBW").ok(),
+            |s| s.tier.line_ps = Some(1),
+            |s| s.fault.write_again = Nanos(1),
+            |s| s.eviction = eviction::Spec::parse("hold").expect("it is there"),
+            |s| s.staging = 1,
+            |s| s.thread_order = ThreadOrder::Together,
+            |s| s.initial = Initial::Zero,
+            |s| s.migration = migration::Spec::parse("never").expect("it is there"),
+            |s| s.fast_line_ps = 1,
+            |s| s.fill = Fill::Sectors,
+            |s| s.sample = Nanos(1),
+            |s| s.place = Some(placement("a", 1)),
+            |s| s.place = Some(placement("a", 2)),
+            |s| s.place = Some(placement("b", 1)),
+            |s| s.writing.schemes = vec![(&write::REGISTRY[0]).into()],
+            |s| s.writing.schemes = vec![(&write::REGISTRY[1]).into()],
         ];
+        // A new setting stops this from compiling: it belongs into the list above.
+        let PageMachine {
+            dram_pages: _,
+            prefetch_cache: _,
+            tier: _,
+            replacement: _,
+            eviction: _,
+            prefetch: _,
+            work: _,
+            mapped: _,
+            inclusion: _,
+            eviction_buffer: _,
+            staging: _,
+            fault: _,
+            threads: _,
+            instruction_ps: _,
+            access: _,
+            warmup: _,
+            thread_order: _,
+            initial: _,
+            zero_pages: _,
+            seed: _,
+            writing: _,
+            migration: _,
+            place: _,
+            fast_line_ps: _,
+            fill: _,
+            sample: _,
+        } = settings();
         let fields = effective();
         let keys = changes.iter().map(|change| {
             let mut settings = settings();
