@@ -12,6 +12,7 @@ use super::attributes::{kind, timespec};
 use super::file_system::PassThrough;
 use super::handles::Handle;
 use super::nodes::Node;
+use super::uncertain::Changing;
 use crate::cache::Source;
 
 impl PassThrough {
@@ -25,12 +26,16 @@ impl PassThrough {
     ) -> T {
         match &self.cache {
             Some(cache) => cache.change(node.identity, bytes, source, act),
-            None => act(),
+            None => {
+                let _changing = Changing::begin(&node.kept);
+                act()
+            }
         }
     }
 
     /// Changes a file by what may take long, for which others are not kept waiting: all of its pages are dropped.
     pub(super) fn change_long<T>(&self, node: &Node, act: impl FnOnce() -> T) -> T {
+        let _changing = Changing::begin(&node.kept);
         self.forget_file(node);
         let done = act();
         self.forget_file(node);

@@ -443,10 +443,12 @@ impl Filesystem for PassThrough {
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
         let Some(cache) = &self.cache else {
-            let version = handle.version().ok();
+            let at_rest = || lock(&handle.node.kept).at_rest();
+            let (before, version) = (at_rest(), handle.version().ok());
             let version = version.filter(|version| handle.is_settled(version));
             let mut into = vec![0; size as usize];
             let read = or_reply!(Source::read(&*handle, offset, &mut into), reply);
+            let version = version.filter(|_| before.is_some() && at_rest() == before);
             self.beside.uncertain.given(&handle.node, version);
             self.log_read(&handle, offset, read);
             return reply.data(&into[..read]);
@@ -479,7 +481,7 @@ impl Filesystem for PassThrough {
         offset: u64,
         data: &[u8],
         flags: WriteFlags,
-        _: OpenFlags,
+        of_file: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
@@ -489,6 +491,11 @@ impl Filesystem for PassThrough {
             .contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID)
             .then(KillsIdBits::begin);
         let written = or_reply!(self.write_at(&handle, offset, data), reply);
+        if OFlags::from_bits_retain(of_file.0 as u32).contains(OFlags::DIRECT) {
+            // A page that was read meanwhile may be an older one, and Linux drops pages itself only where the writer
+            // waits for such a write.
+            self.beside.uncertain.given(&handle.node, None);
+        }
         reply.written(written as u32);
     }
 
