@@ -36,8 +36,8 @@ pub(crate) trait Source {
         self.is_changed()
     }
 
-    /// Returns whether there may be changes of these bytes, or of those near them, that are not in the pool
-    /// yet, at a price that does not grow much with their number.
+    /// Returns whether there may be changes of these bytes, or of those near them, that are not in
+    /// the pool yet, at a price that does not grow much with their number.
     fn is_changed_near(&self, offset: u64, len: u64) -> bool;
 
     /// Overlays these changes on words that were loaded from an offset on.
@@ -219,10 +219,10 @@ pub(crate) trait Sink: Source {
         }
     }
 
-    /// Fills bytes of an object that are not read before all changes of this sink have happened, except
-    /// through this sink. Each part is filled with zeros to a whole word. `free` says that nothing lies
-    /// there in the pool as it is without the changes of this sink, so that the bytes may be stored at
-    /// once.
+    /// Fills bytes of an object that are not read before all changes of this sink have happened,
+    /// except through this sink. Each part is filled with zeros to a whole word. `free` says that
+    /// nothing lies there in the pool as it is without the changes of this sink, so that the bytes
+    /// may be stored at once.
     ///
     /// # Errors
     ///

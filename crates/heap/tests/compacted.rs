@@ -116,8 +116,8 @@ macro_rules! map {
 map!(BTreeMap);
 map!(HashMap);
 
-/// Compacts a fragmented map; returns how many large values have room then, and beside a new map of the
-/// same.
+/// Compacts a fragmented map; returns how many large values have room then, and beside a new map of
+/// the same.
 fn compact_a_fragmented<M: Map>(checksums: bool) -> (u64, u64) {
     let heap = pool(POOL, checksums);
     let map = M::open(&heap, "map");
@@ -150,8 +150,8 @@ fn compact_a_fragmented<M: Map>(checksums: bool) -> (u64, u64) {
 fn a_fragmented_tree_leaves_as_much_room_as_a_new_one() {
     for checksums in [false, true] {
         let (after, fresh) = compact_a_fragmented::<BTreeMap<u64, [u8]>>(checksums);
-        // The tree has as few chunks as the new one. The log of the lane has 8 chunks more: removing
-        // nodes needed a larger one.
+        // The tree has as few chunks as the new one. The log of the lane has 8 chunks more:
+        // removing nodes needed a larger one.
         assert!(after + 8 * 16 >= fresh, "{after} of {fresh}");
     }
 }

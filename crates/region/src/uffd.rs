@@ -250,8 +250,9 @@ impl Uffd {
     /// Moves pages of this process from `from` to the missing pages at `to`, wakes the threads that wait
     /// there, and returns how many bytes were moved. Only `to` has to be registered.
     ///
-    /// Linux 6.18 does not count a page that it moves while the page is in a swap area: it goes on with the same
-    /// page, finds the destination taken, and reports EEXIST. Such a page is counted here.
+    /// Linux 6.18 does not count a page that it moves while the page is in a swap area: it goes on
+    /// with the same page, finds the destination taken, and reports EEXIST. Such a page is counted
+    /// here.
     ///
     /// # Errors
     /// Returns the kernel's if not one page was moved: EBUSY for a page that is shared since a fork or pinned
@@ -384,7 +385,8 @@ fn has_moved(from: u64, to: u64) -> bool {
     }
 }
 
-/// Whether there is a page at an address, in DRAM or in a swap area (`Documentation/admin-guide/mm/pagemap.rst`).
+/// Whether there is a page at an address, in DRAM or in a swap area
+/// (`Documentation/admin-guide/mm/pagemap.rst`).
 fn has_page(pagemap: &File, address: u64) -> io::Result<bool> {
     const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
     let mut entry = [0; 8];

@@ -434,8 +434,8 @@ impl Workload {
         Ok(end)
     }
 
-    /// Whether the accesses of the block are addresses, sizes and whether they are written, and nothing else is kept
-    /// of them.
+    /// Whether the accesses of the block are addresses, sizes and whether they are written, and
+    /// nothing else is kept of them.
     fn is_plain(&self, owner: usize) -> bool {
         let program = &self.programs[owner];
         let others = [
@@ -449,7 +449,8 @@ impl Workload {
         !others.contains(&true)
     }
 
-    /// Appends plain accesses ([`Workload::is_plain`]) to the batch, and their pages to those of the run.
+    /// Appends plain accesses ([`Workload::is_plain`]) to the batch, and their pages to those of
+    /// the run.
     fn convert_plain(&mut self, accesses: Range<usize>, batch: &mut Batch) {
         let block = &self.block;
         let sizes = block.size.get(accesses.clone()).unwrap_or_default();

@@ -128,8 +128,8 @@ impl Input {
         Ok(Some(record))
     }
 
-    /// Has `take` take some of the next records, at least one of those that it is given, and return how many. Returns
-    /// the same number, or 0 at the end; an end within a record is an error.
+    /// Has `take` take some of the next records, at least one of those that it is given, and return
+    /// how many. Returns the same number, or 0 at the end; an end within a record is an error.
     pub(crate) fn records<const N: usize>(
         &mut self,
         take: impl FnOnce(&[[u8; N]]) -> usize,

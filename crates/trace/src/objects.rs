@@ -27,7 +27,8 @@ pub enum Extent {
     Unit,
 }
 
-/// The key of a trace's metadata that says that its accesses are requests for objects, or to a disk.
+/// The key of a trace's metadata that says that its accesses are requests for objects, or to a
+/// disk.
 pub(crate) const KEY: &str = "objects";
 /// The value of a trace of places on a disk.
 pub(crate) const DISK: &str = "disk";

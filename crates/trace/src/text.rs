@@ -37,8 +37,8 @@ pub(crate) fn writes(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// Parses what a request does: as an access ([`writes`]), by a command of memcached or of CacheLib, or
-/// by the number of a SCSI command.
+/// Parses what a request does: as an access ([`writes`]), by a command of memcached or of CacheLib,
+/// or by the number of a SCSI command.
 pub(crate) fn operation(text: &[u8]) -> Option<Operation> {
     if let Some(writes) = writes(text) {
         return Some(match writes {

@@ -71,8 +71,8 @@ Examples:
     /// The pool is checked first, and a file that is no pool is not written. Holes of a sparse file are
     /// allocated on the disk; a message says how much.
     ///
-    /// A container that is damaged is left out and named, and the others are compacted; the exit code
-    /// is then 1.
+    /// A container that is damaged is left out and named, and the others are compacted; the exit
+    /// code is then 1.
     #[command(after_long_help = "\
 Example:
   terrace heap compact app.pool")]

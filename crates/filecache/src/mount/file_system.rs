@@ -492,8 +492,8 @@ impl Filesystem for PassThrough {
             .then(KillsIdBits::begin);
         let written = or_reply!(self.write_at(&handle, offset, data), reply);
         if OFlags::from_bits_retain(of_file.0 as u32).contains(OFlags::DIRECT) {
-            // A page that was read meanwhile may be an older one, and Linux drops pages itself only where the writer
-            // waits for such a write.
+            // A page that was read meanwhile may be an older one, and Linux drops pages itself only
+            // where the writer waits for such a write.
             self.beside.uncertain.given(&handle.node, None);
         }
         reply.written(written as u32);

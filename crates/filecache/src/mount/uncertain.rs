@@ -28,8 +28,8 @@ pub(super) struct Kept {
     under_way: u64,
 }
 
-/// A change of a file through the mount, until it is dropped. The version moves before the bytes do, and what is read in
-/// between is of neither.
+/// A change of a file through the mount, until it is dropped. The version moves before the bytes
+/// do, and what is read in between is of neither.
 pub(super) struct Changing<'a>(&'a Mutex<Kept>);
 
 impl<'a> Changing<'a> {
@@ -48,7 +48,8 @@ impl Drop for Changing<'_> {
 }
 
 impl Kept {
-    /// Returns a number that stays the same until the next change through the mount; `None` during one.
+    /// Returns a number that stays the same until the next change through the mount; `None` during
+    /// one.
     pub fn at_rest(&self) -> Option<u64> {
         (self.under_way == 0).then_some(self.begun)
     }

@@ -46,7 +46,8 @@ pub struct Compaction {
     pub moved: u64,
     /// About how many objects are still to be looked at; 0: compaction has ended.
     pub left: u64,
-    /// The containers that this call has left out because they are damaged, whole or from the damage on.
+    /// The containers that this call has left out because they are damaged, whole or from the
+    /// damage on.
     pub skipped: Vec<Skipped>,
 }
 

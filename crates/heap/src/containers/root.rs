@@ -99,8 +99,8 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// Same as [`Heap::find_or_make`], for the table of a container with these words; `seal` makes them
-    /// those for the place where they lie, where contents have checksums.
+    /// Same as [`Heap::find_or_make`], for the table of a container with these words; `seal` makes
+    /// them those for the place where they lie, where contents have checksums.
     ///
     /// # Errors
     ///

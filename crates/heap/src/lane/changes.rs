@@ -9,12 +9,13 @@ use super::window::Range;
 pub(crate) struct Changes {
     /// Single words and their new values, each at most once.
     pub words: Vec<(u64, u64)>,
-    /// How many of the single words, from the first one on, have the others of their line beside them.
+    /// How many of the single words, from the first one on, have the others of their line beside
+    /// them.
     pub grouped: usize,
     /// Runs of words and their new contents; none of them is among the single words.
     pub runs: Vec<(u64, Vec<u64>)>,
-    /// Bytes that are not read before the operation, already stored and flushed, and their check; none
-    /// where other changes may be of the same bytes.
+    /// Bytes that are not read before the operation, already stored and flushed, and their check;
+    /// none where other changes may be of the same bytes.
     pub fills: Vec<(Range, Option<u32>)>,
     /// Objects to which nothing points before the operation, already stored.
     pub new: Vec<New>,

@@ -114,8 +114,8 @@ impl Lanes {
         }
     }
 
-    /// Returns whether the contents of any of these bytes tell after a crash whether the last operation of
-    /// a lane has happened.
+    /// Returns whether the contents of any of these bytes tell after a crash whether the last
+    /// operation of a lane has happened.
     #[inline]
     pub fn last_checks(&self, lane: usize, range: Range) -> bool {
         self.lanes[lane].window.last_checks(range)

@@ -98,8 +98,8 @@ impl Window {
         fenced.saturating_sub(2).max(self.settled())
     }
 
-    /// Notes that an operation has passed its fence and is going to change these ranges. The contents of
-    /// the bytes of `checked` tell whether it has happened.
+    /// Notes that an operation has passed its fence and is going to change these ranges. The
+    /// contents of the bytes of `checked` tell whether it has happened.
     #[inline]
     pub fn enter(
         &self,
@@ -183,8 +183,8 @@ impl Window {
         }
     }
 
-    /// Returns whether the contents of any of these bytes tell whether the last operation has happened;
-    /// true for all bytes that it names if they are few.
+    /// Returns whether the contents of any of these bytes tell whether the last operation has
+    /// happened; true for all bytes that it names if they are few.
     #[inline]
     pub fn last_checks(&self, range: Range) -> bool {
         let fenced = self.fenced.load(Ordering::Acquire);

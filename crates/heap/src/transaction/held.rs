@@ -91,7 +91,8 @@ impl<M: Medium> Guards<M> {
         }
     }
 
-    /// Returns the index of a guard, if it is held. What the guard says may be of an earlier transaction.
+    /// Returns the index of a guard, if it is held. What the guard says may be of an earlier
+    /// transaction.
     fn place(&self, guard: &Guard) -> Option<usize> {
         let place = guard.place();
         let part = self.parts.get(place)?;
@@ -125,8 +126,8 @@ impl<M: Medium> Guards<M> {
         last
     }
 
-    /// Returns whether the contents of these bytes may tell whether the last operation under any of the
-    /// guards has happened; true if there are too many guards to look.
+    /// Returns whether the contents of these bytes may tell whether the last operation under any of
+    /// the guards has happened; true if there are too many guards to look.
     pub fn last_may_check(&self, lanes: &Lanes, range: Range) -> bool {
         let names = |part: &Part<M>| {
             let last = self.inside(part).last;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::lane::changes::New;
 
-/// New objects, in the order in which they were made. Most are never looked up again, so only what is
-/// looked for is put into order.
+/// New objects, in the order in which they were made. Most are never looked up again, so only what
+/// is looked for is put into order.
 #[derive(Default)]
 pub(super) struct Made {
     /// `None` for an object that the transaction has freed.

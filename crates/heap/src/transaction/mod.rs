@@ -396,9 +396,9 @@ impl<'h, M: Medium> Transaction<'h, M> {
         })
     }
 
-    /// Returns whether bytes at which nothing lies in the pool may be stored before the commit. They may
-    /// not if this transaction has other changes of them that are to come after, or if their contents tell
-    /// after a crash whether an operation has happened.
+    /// Returns whether bytes at which nothing lies in the pool may be stored before the commit.
+    /// They may not if this transaction has other changes of them that are to come after, or if
+    /// their contents tell after a crash whether an operation has happened.
     #[inline]
     fn may_fill(&self, range: Range) -> bool {
         let lanes = &self.heap.core().lanes;

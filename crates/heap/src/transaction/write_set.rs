@@ -24,8 +24,8 @@ const BIT_WORDS: usize = 128;
 /// More pieces are not looked up one by one.
 const LONG: u64 = 64;
 
-/// Pieces of `1 << SHIFT` bytes, each by a bit that others share: most loads of a transaction are of
-/// what it has not written, and need not look for writes.
+/// Pieces of `1 << SHIFT` bytes, each by a bit that others share: most loads of a transaction are
+/// of what it has not written, and need not look for writes.
 pub(super) struct Pieces<const SHIFT: u32> {
     bits: [Cell<u64>; BIT_WORDS],
     /// The words of `bits` that are not 0, a bit for each, so that few are forgotten cheaply.
@@ -319,7 +319,8 @@ impl WriteSet {
             self.places.fill(0);
             self.lines.clear();
         }
-        // The last line first: no other was entered after it, so none is looked for behind its place.
+        // The last line first: no other was entered after it, so none is looked for behind its
+        // place.
         while let Some(line) = self.lines.last() {
             let place = self.place(line.number);
             self.places[place] = 0;

@@ -1,5 +1,5 @@
-//! Objects of damaged pools with checksums that compaction moves: what is whole is whole afterwards, and
-//! what is damaged stays an error.
+//! Objects of damaged pools with checksums that compaction moves: what is whole is whole
+//! afterwards, and what is damaged stays an error.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::common::{Memory, TestHeap, create, open, options, used};
 const CHUNK: u64 = 4 << 10;
 /// Long values of each container.
 const VALUES: u64 = 12;
-/// Bytes of a value of two parts: the first one fills 15 chunks, and stays; the second one, and the list of
-/// both, share chunks with what the test removes.
+/// Bytes of a value of two parts: the first one fills 15 chunks, and stays; the second one, and the
+/// list of both, share chunks with what the test removes.
 const LONG: usize = 15 * CHUNK as usize + 40;
 /// Bytes of the slot of a list, and of a second part.
 const LIST: u64 = 32;
@@ -151,8 +151,8 @@ fn lists_and_parts_of_values_that_have_moved_are_whole() {
     assert_eq!(Long::open(&heap).unwrap().read(), [0; 3]);
 }
 
-/// A part that is damaged is never copied with a check that makes it valid, and the other containers are
-/// compacted nevertheless.
+/// A part that is damaged is never copied with a check that makes it valid, and the other
+/// containers are compacted nevertheless.
 #[test]
 fn a_damaged_part_stays_damaged_and_others_move() {
     let memory = fragmented();
@@ -198,7 +198,8 @@ fn a_damaged_part_stays_damaged_and_others_move() {
     }
 }
 
-/// Elements before and behind the front, in one segment and in several, which move as the front does.
+/// Elements before and behind the front, in one segment and in several, which move as the front
+/// does.
 #[test]
 fn the_head_of_a_queue_that_has_moved_is_whole() {
     type Elements = Queue<[u8], Memory>;

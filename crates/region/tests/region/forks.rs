@@ -56,8 +56,8 @@ impl Child {
     }
 }
 
-/// Writes the reason of a child's panic to standard error itself: what the test's harness has captured is lost with
-/// the child.
+/// Writes the reason of a child's panic to standard error itself: what the test's harness has
+/// captured is lost with the child.
 fn say_why(panic: &(dyn Any + Send)) {
     let (text, string) = (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>());
     let why = string.map(String::as_str).or(text.copied());

@@ -1,5 +1,5 @@
-//! Pages of a region that the kernel swaps out itself, as it does wherever a machine has a swap area and little
-//! free memory.
+//! Pages of a region that the kernel swaps out itself, as it does wherever a machine has a swap
+//! area and little free memory.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -53,8 +53,8 @@ fn children_go_on_with_what_the_kernel_swaps_out() {
     );
 }
 
-/// Does something in a process of its own, which runs this test again, while the kernel reclaims its memory over and
-/// over.
+/// Does something in a process of its own, which runs this test again, while the kernel reclaims
+/// its memory over and over.
 fn while_swapped_out(test: &str, act: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return act();
@@ -140,7 +140,8 @@ impl Group {
         command
             .args(["--ignored", "--exact", "--nocapture", test])
             .env(INSIDE, "1");
-        // SAFETY: the child writes to a file, and allocates nothing but a buffer of the path before the fork.
+        // SAFETY: the child writes to a file, and allocates nothing but a buffer of the path before
+        // the fork.
         unsafe { command.pre_exec(move || fs::write(&processes, "0")) };
         command.spawn().unwrap()
     }

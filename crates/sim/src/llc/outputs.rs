@@ -30,8 +30,8 @@ pub struct Unkept {
     pub lost: Vec<Loss>,
 }
 
-/// Same as [`run`], with requests and traffic written to files that say which hierarchy made them. Returns
-/// besides what these files do not say.
+/// Same as [`run`], with requests and traffic written to files that say which hierarchy made them.
+/// Returns besides what these files do not say.
 ///
 /// # Errors
 /// Errors of [`run`]; a usage error where the name of a file tells no format.

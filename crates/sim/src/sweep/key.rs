@@ -85,8 +85,8 @@ pub fn workload(trace: &Stamp, reading: &Reading, limit: Option<u64>) -> Value {
     })
 }
 
-/// Returns the key of a machine: all effective settings, which are the `fields`, and the content of what they name: the
-/// memory, the costs of faults, and the placement file.
+/// Returns the key of a machine: all effective settings, which are the `fields`, and the content of
+/// what they name: the memory, the costs of faults, and the placement file.
 pub fn machine(fields: &[Field<PageMachine>], settings: &PageMachine) -> Value {
     #[derive(Serialize)]
     struct Key<'a> {

@@ -29,7 +29,8 @@ impl Reference {
         Self((instructions.min(MAX_INSTRUCTIONS) << 32) | (u64::from(write) << 63))
     }
 
-    /// Makes a line of page 0 that a cache writes back, `instructions` after the thread's previous touch.
+    /// Makes a line of page 0 that a cache writes back, `instructions` after the thread's previous
+    /// touch.
     #[inline]
     pub fn write_back(instructions: u64) -> Self {
         Self(Self::new(instructions, false).0 | WRITE_BACK)
@@ -77,11 +78,14 @@ pub struct Batch {
     pub runs: Vec<Run>,
     /// What each touch changes in its page; empty if the trace is read without contents.
     pub changes: Changes,
-    /// Whether the page of each touch holds nothing but zeros after it; empty if the trace does not say, or is read without.
+    /// Whether the page of each touch holds nothing but zeros after it; empty if the trace does not
+    /// say, or is read without.
     pub zeros: Vec<bool>,
-    /// The line within its page of each touch, 0 to 63; empty unless [`Workload::keep_lines`].
+    /// The line within its page of each touch, 0 to 63; empty unless
+    /// [`super::Workload::keep_lines`].
     pub lines: Vec<u8>,
-    /// The allocation site of the object that each touch is of; empty unless [`Workload::keep_sites`].
+    /// The allocation site of the object that each touch is of; empty unless
+    /// [`super::Workload::keep_sites`].
     pub sites: Vec<Option<u32>>,
     /// Pages that were given back, of one run after the other.
     pub discards: Vec<PageId>,

@@ -1,7 +1,8 @@
 //! Text of `perf script`, with addresses of data, and of `perf mem report -D`.
 //!
 //! ```text
-//! redis 46572/46573 [002] 544966.882384:      10000 cpu/mem-loads/: 7ffdf1391b0c  10268100142 |OP LOAD|LVL L1 hit|…
+//! redis 46572/46573 [002] 544966.882384:      10000 cpu/mem-loads/: 7ffdf1391b0c  10268100142 |OP
+//! LOAD|LVL L1 hit|…
 //! ```
 //!
 //! A sample is a line with the name of an event and a colon, and behind it the address of the data,

@@ -14,8 +14,9 @@
 //!
 //! From libCacheSim's `traceReader/customizedReader/vscsi.h`.
 //!
-//! A command touches the pages of 4 KiB in which its blocks lie. (libCacheSim takes each first block
-//! for an object of its own, as --keys does.) Commands that neither read nor write are left out.
+//! A command touches the pages of 4 KiB in which its blocks lie. (libCacheSim takes each first
+//! block for an object of its own, as --keys does.) Commands that neither read nor write are left
+//! out.
 
 use terrace_base::Result;
 

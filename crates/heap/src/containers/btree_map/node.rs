@@ -84,8 +84,8 @@ impl Tree {
         Ok(head)
     }
 
-    /// Returns an inner node at an offset, the number of its child on the way to a side, and where that
-    /// lies. Whether the node is changed is looked up once, not for each word of it.
+    /// Returns an inner node at an offset, the number of its child on the way to a side, and where
+    /// that lies. Whether the node is changed is looked up once, not for each word of it.
     ///
     /// # Errors
     ///

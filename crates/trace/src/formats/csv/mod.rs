@@ -105,8 +105,8 @@ fn plausible(line: &[u8]) -> bool {
     roles.any(Role::is_place) || Known::by_header(&names).is_some()
 }
 
-/// Returns what to do where the first bytes `head` of a text show no columns; nothing if it cannot be
-/// such a table.
+/// Returns what to do where the first bytes `head` of a text show no columns; nothing if it cannot
+/// be such a table.
 pub(crate) fn advice(head: &[u8]) -> Option<String> {
     let line = first_line(head);
     let is_text = !head.contains(&0) && parts(line).len() > 1;
