@@ -23,6 +23,7 @@
 //! the write schemes and first in, first out as the default are from.
 
 pub mod descriptor;
+mod end;
 mod extension;
 pub mod figures;
 mod fork;

@@ -15,6 +15,7 @@ use terrace_base::{Context, Result, lock};
 use terrace_policy::page::Page;
 
 use crate::descriptor::Kept;
+use crate::end::give_up;
 use crate::pager::{Pager, Side};
 use crate::slow::Wait;
 
@@ -289,12 +290,6 @@ pub(crate) fn spawn<T: Send + 'static>(
         .spawn(act);
     restore_signals(&before);
     thread
-}
-
-/// Says why the process ends, and ends it: its threads wait for pages that will not come.
-pub(crate) fn give_up(why: &str) -> ! {
-    eprintln!("terrace: {why}; the program is ended, because it would wait for ever");
-    std::process::abort();
 }
 
 /// Ends the process if the thread panics.

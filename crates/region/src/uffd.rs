@@ -11,7 +11,7 @@ use terrace_base::{Error, Result};
 use terrace_policy::page::PAGE_BYTES;
 
 use crate::descriptor::Kept;
-use crate::thread::give_up;
+use crate::end::give_up;
 
 /// What a kernel can do beyond faults on missing pages: bits of `UFFD_FEATURE_*`.
 pub mod feature {

@@ -379,17 +379,14 @@ impl Workload {
                 Some(kind) => Reference::new(instructions, kind == Kind::Store),
             };
             let address = self.block.address[index];
-            let page = Page::of(address);
-            self.touched.push(page);
-            batch.references.push(row(instructions));
-            let size = size.unwrap_or(0);
-            if address % PAGE_BYTES + u64::from(size) > PAGE_BYTES {
-                let last = Page::of(address.saturating_add(u64::from(size) - 1));
-                let more = (page.0 + 1..=last.0).map(Page);
-                self.touched.extend(more);
-                let touches = batch.references.len() + last.distance_from(page) as usize;
-                batch.references.resize(touches, row(0));
-            }
+            let place = (address, size.unwrap_or(0));
+            let references = &mut batch.references;
+            append_pages(
+                place,
+                (row(instructions), row(0)),
+                &mut self.touched,
+                references,
+            );
             if self.keeps_lines {
                 // The pages that an access goes on to are entered at their beginning.
                 batch.lines.push((address % PAGE_BYTES / LINE_BYTES) as u8);
@@ -457,16 +454,11 @@ impl Workload {
         let (addresses, writes) = (&block.address[accesses.clone()], &block.write[accesses]);
         let mut sizes = sizes.iter().copied();
         for (&address, &write) in addresses.iter().zip(writes) {
-            let size = sizes.next().unwrap_or(0);
-            let page = Page::of(address);
-            self.touched.push(page);
-            batch.references.push(Reference::new(0, write));
-            if address % PAGE_BYTES + u64::from(size) > PAGE_BYTES {
-                let last = Page::of(address.saturating_add(u64::from(size) - 1));
-                self.touched.extend((page.0 + 1..=last.0).map(Page));
-                let touches = batch.references.len() + last.distance_from(page) as usize;
-                batch.references.resize(touches, Reference::new(0, write));
-            }
+            let (place, row) = (
+                (address, sizes.next().unwrap_or(0)),
+                Reference::new(0, write),
+            );
+            append_pages(place, (row, row), &mut self.touched, &mut batch.references);
         }
     }
 
@@ -482,6 +474,26 @@ impl Workload {
             space: space(owner, name.0),
             instruction: self.block.instruction.get(index).copied().unwrap_or(0),
         }
+    }
+}
+
+/// Appends the pages of an access to `size` bytes at an address: a touch of the first one, and of
+/// each other that it goes on to.
+#[inline]
+fn append_pages(
+    (address, size): (u64, u32),
+    (first, other): (Reference, Reference),
+    pages: &mut Vec<Page>,
+    references: &mut Vec<Reference>,
+) {
+    let page = Page::of(address);
+    pages.push(page);
+    references.push(first);
+    if address % PAGE_BYTES + u64::from(size) > PAGE_BYTES {
+        let last = Page::of(address.saturating_add(u64::from(size) - 1));
+        pages.extend((page.0 + 1..=last.0).map(Page));
+        let touches = references.len() + last.distance_from(page) as usize;
+        references.resize(touches, other);
     }
 }
 

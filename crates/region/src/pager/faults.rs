@@ -276,7 +276,7 @@ impl Pager {
             return self.lost.push_back(page);
         }
         if !self.uffd.has(feature::POISON) {
-            crate::thread::give_up("a page cannot be read from the slow memory");
+            crate::end::give_up("a page cannot be read from the slow memory");
         }
         let address = self.address(page);
         if let Mapped::NotYet = Mapped::of(self.uffd.poison(address, PAGE_BYTES)) {

@@ -95,8 +95,11 @@ fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
             let before = index;
             let taken = input.records(|records: &[[u8; RECORD]]| {
                 for record in records {
+                    if block.address.len() == BLOCK || bytes >= BLOCK_BYTES {
+                        break;
+                    }
                     wrong = !next_is_right(record, index);
-                    if wrong || block.address.len() == BLOCK || bytes >= BLOCK_BYTES {
+                    if wrong {
                         break;
                     }
                     index += 1;
@@ -112,7 +115,7 @@ fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
                     "this is no oracleGeneral record: the next request of number {index} is not a \
                      later one"
                 );
-                return Err(input.corrupt(input.position, &what));
+                return Err(input.corrupt(index as u64 * RECORD as u64, &what));
             }
             ended = taken == 0;
         }
