@@ -1,5 +1,6 @@
 //! What crashes leave: see `harness`.
 
+mod batches;
 mod btree_map;
 #[path = "../common/mod.rs"]
 mod common;
