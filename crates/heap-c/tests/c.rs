@@ -58,6 +58,11 @@ fn damage_is_an_error_and_the_rest_is_salvaged() {
 }
 
 #[test]
+fn damaged_containers_are_left_out_and_named() {
+    Build::new().run("tests/c/compacted.c", true, &[]);
+}
+
+#[test]
 fn cursors_go_both_ways() {
     let build = Build::new();
     build.run("tests/c/cursors.c", true, &[]);

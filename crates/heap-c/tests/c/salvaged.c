@@ -12,19 +12,6 @@ static void report(const char *sentence, void *argument)
     reports++;
 }
 
-/* Changes each place with the bytes of a value; some were moved, and lie where nothing is read. */
-static void damage(const char *path, const char *begin)
-{
-    static char all[5 << 20];
-    FILE *file = fopen(path, "r+b");
-    size_t bytes = fread(all, 1, sizeof all, file);
-    for (size_t at = 0; at + strlen(begin) < bytes; at++)
-        if (!memcmp(all + at, begin, strlen(begin)))
-            all[at] ^= 1;
-    rewind(file);
-    expect(fwrite(all, 1, bytes, file) == bytes && fclose(file) == 0);
-}
-
 int main(int words, char **word)
 {
     (void)words;

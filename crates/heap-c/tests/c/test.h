@@ -31,6 +31,20 @@ static inline void says(int status, int expected, const char *part)
     }
 }
 
+/* Changes each place with the bytes of a value; some were moved, and lie where nothing is read. */
+static inline void damage(const char *path, const char *begin)
+{
+    static char all[9 << 20];
+    FILE *file = fopen(path, "r+b");
+    size_t bytes = fread(all, 1, sizeof all, file);
+    expect(bytes < sizeof all);
+    for (size_t at = 0; at + strlen(begin) < bytes; at++)
+        if (!memcmp(all + at, begin, strlen(begin)))
+            all[at] ^= 1;
+    rewind(file);
+    expect(fwrite(all, 1, bytes, file) == bytes && fclose(file) == 0);
+}
+
 struct list {
     uint64_t first, count, spare;
 };
