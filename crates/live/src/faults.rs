@@ -55,6 +55,8 @@ struct Ring {
     sampler: Sampler,
     /// Time of its last event so far, in nanoseconds.
     last: u64,
+    /// Its events so far, those that were lost included.
+    known: u64,
 }
 
 /// Events that found a ring full. The ring is of all programs on its CPU, so some may be of others.
@@ -167,12 +169,18 @@ impl FaultStream {
     pub fn drain(&mut self, mut deliver: impl FnMut(Duration, Fault)) -> usize {
         self.fresh.clear();
         self.losses.clear();
-        for Ring { sampler, last } in &mut self.rings {
+        for ring in &mut self.rings {
+            let Ring {
+                sampler,
+                last,
+                known,
+            } = ring;
             // The kernel tells of losses right before the next event that finds room.
             let mut lost = 0;
             while let Some(record) = sampler.next_record() {
                 match record.parse_record() {
                     Ok(Record::Sample(sample)) => {
+                        *known += 1;
                         let time = sample.time().unwrap_or(*last);
                         let from = std::mem::replace(last, time);
                         if lost > 0 {
@@ -191,6 +199,7 @@ impl FaultStream {
                     Ok(Record::Lost(found)) => {
                         self.lost += found.lost;
                         lost += found.lost;
+                        *known += found.lost;
                     }
                     _ => {}
                 }
@@ -210,6 +219,29 @@ impl FaultStream {
             deliver(Duration::from_nanos(*time), *fault);
         }
         self.fresh.len()
+    }
+
+    /// Stops the events, and delivers the faults that are left as [`FaultStream::drain`] does.
+    ///
+    /// The kernel tells of losses with the event that follows them. Those that no event followed
+    /// are found by its count of all events.
+    pub(crate) fn end(&mut self, deliver: impl FnMut(Duration, Fault)) {
+        self.watch(false);
+        self.drain(deliver);
+        let now = clock::now();
+        for ring in &mut self.rings {
+            // An event that cannot be read has no count: what is known of it stays.
+            let events = ring.sampler.read().unwrap_or(ring.known);
+            let untold = events.saturating_sub(ring.known);
+            if untold > 0 {
+                self.lost += untold;
+                self.losses.push(Loss {
+                    from: Duration::from_nanos(ring.last),
+                    to: now,
+                    events: untold,
+                });
+            }
+        }
     }
 
     /// Switches the events on or off. Switched off, faults cost the program nothing more.
@@ -286,7 +318,11 @@ fn is_below(directory: &Path, inode: u64) -> bool {
 impl Ring {
     fn open(cpu: usize, event: Software, bytes: usize) -> io::Result<Self> {
         let last = clock::now().as_nanos() as u64;
-        ring(cpu, event, bytes).map(|sampler| Self { sampler, last })
+        ring(cpu, event, bytes).map(|sampler| Self {
+            sampler,
+            last,
+            known: 0,
+        })
     }
 }
 
@@ -313,7 +349,42 @@ fn fault_of(sample: &Sample) -> Option<Fault> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    #[test]
+    #[ignore = "needs root for perf on all CPUs; run by make test-root"]
+    fn losses_that_no_event_follows_are_counted() {
+        const PAGE: usize = 4096;
+        let watched = Watched::Group(Group::at(Path::new("/proc/none")));
+        let mut stream = FaultStream::with(watched, Software::PAGE_FAULTS_MIN, PAGE).unwrap();
+        let began = clock::now();
+        let of_children = || {
+            // SAFETY: zeros are a valid rusage, which getrusage fills.
+            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+            // SAFETY: the pointer is to a rusage that lives.
+            unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+            usage.ru_minflt as u64
+        };
+        let before = of_children();
+        // Nothing is read meanwhile, so that the rings are full from the first process on.
+        for _ in 0..50 {
+            assert!(Command::new("true").status().unwrap().success());
+        }
+        let faults = of_children() - before;
+        stream.end(|_, _| {});
+        let known: u64 = stream.rings.iter().map(|ring| ring.known).sum();
+        // No sample is smaller than its header.
+        let room = (stream.rings.len() * PAGE / 8) as u64;
+        assert!(known <= room, "{known}: no loss was told");
+        // Those that the kernel has on behalf of a program are without an event.
+        assert!(stream.lost() + known >= faults / 2, "{faults}");
+        let losses: u64 = stream.losses().iter().map(|loss| loss.events).sum();
+        assert_eq!(losses, stream.lost());
+        assert!(stream.losses().iter().all(|loss| loss.to > began));
+        assert!(losses > 0);
+    }
 
     #[test]
     fn groups_below_are_found_by_their_inodes() {

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use terrace_base::{Result, lock};
+use terrace_policy::Fault;
 
 use crate::clock;
 use crate::faults::{FaultStream, Whose};
@@ -153,7 +154,13 @@ fn watch(mut streams: [FaultStream; 3], record: &Mutex<Record>, stop: &AtomicBoo
             .iter_mut()
             .zip([Event::Begin, Event::Major, Event::Minor])
         {
-            stream.drain(|time, fault| faults.add(time, event, fault.thread, fault.at.page));
+            let deliver = |time, fault: Fault| {
+                faults.add(time, event, fault.thread, fault.at.page);
+            };
+            match ends {
+                true => stream.end(deliver),
+                false => drop(stream.drain(deliver)),
+            }
         }
         let mut record = lock(record);
         let losses = streams.iter().flat_map(FaultStream::losses);

@@ -159,6 +159,10 @@ fn waits_of_a_phase_are_those_whose_faults_began_in_it() {
         let results: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
         let way = &results["runs"][0];
         let waits = &way["waits"];
+        // The phase may have begun when the walker had been killed, on a busy machine.
+        if number(way, "major_faults") <= OF_A_SHELL as f64 {
+            continue;
+        }
         let most = (end - before + OF_A_SHELL) as f64;
         assert!(number(way, "major_faults") <= most, "{most}: {way}");
         assert!(number(waits, "major") <= most, "{most}: {way}");
@@ -175,7 +179,7 @@ fn waits_of_a_phase_are_those_whose_faults_began_in_it() {
         assert!(number(first, "from_s") > from - 1.0, "{from}: {first}");
         return;
     }
-    panic!("terrace could not be stopped in time");
+    panic!("terrace could not be stopped in time, or did not go on in time");
 }
 
 /// The events that fit into the rings of the beginnings of faults, of 40 bytes each.
