@@ -16,6 +16,7 @@ use terrace_policy::replacement;
 
 mod behind;
 mod control;
+mod late;
 mod names;
 
 /// A directory, and one to mount it on.
