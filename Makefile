@@ -180,6 +180,11 @@ check:
 book: target/tools/bin/mdbook
 	target/tools/bin/mdbook build book
 
+# The pages of the book that the command's help and lists are written to.
+reference:
+	@scripts/setup.sh
+	TERRACE_WRITE_REFERENCE=1 $(CARGO) test --workspace --locked --test reference
+
 target/tools/bin/mdbook:
 	@scripts/setup.sh
 	$(CARGO) install --locked --root target/tools --version 0.5.4 mdbook
