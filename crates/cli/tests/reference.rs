@@ -23,6 +23,8 @@ fn directory() -> PathBuf {
 fn printed(words: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
         .args(words)
+        // The width of help.
+        .env_remove("COLUMNS")
         .output()
         .expect("terrace runs");
     assert!(output.status.success(), "{words:?}");
