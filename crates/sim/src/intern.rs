@@ -17,6 +17,8 @@ use terrace_policy::{Location, Page, Space};
 const LEAF_PAGES: u64 = 128;
 /// Leaves found without hashing.
 const RECENT: usize = 1 << 14;
+/// Leaves found by an index: the first of the first space, as objects of one page have (64 GiB).
+const FIRST: usize = 1 << 17;
 /// Pages whose places are looked up before the first number is read.
 const GROUP: usize = 64;
 /// The mark of a page without a number.
@@ -44,6 +46,8 @@ pub struct PageTable {
     numbers: Vec<u32>,
     /// The leaves found last, by the low bits of their keys.
     recent: Vec<(LeafKey, u32)>,
+    /// The first leaves by their keys; [`NONE`] where there is none.
+    first: Vec<u32>,
     /// The page of each number.
     locations: Vec<Location>,
     /// By number, whether the page was given back and not touched since; pages beyond the end were not.
@@ -67,6 +71,7 @@ impl PageTable {
             leaves: FxHashMap::default(),
             numbers: Vec::new(),
             recent: vec![(LeafKey::MAX, NONE); RECENT],
+            first: Vec::new(),
             locations: Vec::new(),
             gone: Vec::new(),
             gone_count: 0,
@@ -86,18 +91,36 @@ impl PageTable {
         pages: &[Page],
         numbers: &mut Vec<PageId>,
     ) -> Result<()> {
-        for group in pages.chunks(GROUP) {
+        let group = |group: &[PageId]| numbers.extend_from_slice(group);
+        self.intern_groups(space, pages, |page| *page, group)
+    }
+
+    /// Same as [`PageTable::intern`] of the pages of rows; `take` gets the numbers group by group.
+    ///
+    /// # Errors
+    /// The errors of [`PageTable::intern`].
+    #[inline]
+    pub fn intern_groups<R>(
+        &mut self,
+        space: Space,
+        rows: &[R],
+        page: impl Fn(&R) -> Page,
+        mut take: impl FnMut(&[PageId]),
+    ) -> Result<()> {
+        for group in rows.chunks(GROUP) {
             let mut places = [0; GROUP];
-            for (place, &page) in places.iter_mut().zip(group) {
-                *place = self.place(Location::new(space, page))?;
+            for (place, row) in places.iter_mut().zip(group) {
+                *place = self.place(Location::new(space, page(row)))?;
                 prefetch(&self.numbers, *place);
             }
-            for (&place, &page) in places.iter().zip(group) {
+            let mut numbers = [PageId::default(); GROUP];
+            for ((&place, row), number) in places.iter().zip(group).zip(&mut numbers) {
                 if self.numbers[place] == NONE {
-                    self.number(place, Location::new(space, page))?;
+                    self.number(place, Location::new(space, page(row)))?;
                 }
-                numbers.push(PageId(self.numbers[place]));
+                *number = PageId(self.numbers[place]);
             }
+            take(&numbers[..group.len()]);
         }
         Ok(())
     }
@@ -198,6 +221,11 @@ impl PageTable {
     #[inline]
     fn place(&mut self, at: Location) -> Result<usize> {
         let key = leaf_key(at);
+        if let Some(&leaf) = self.first.get(key as usize)
+            && leaf != NONE
+        {
+            return Ok(leaf as usize + (at.page.0 % LEAF_PAGES) as usize);
+        }
         let slot = (key ^ (key >> LEAF_BITS)) as usize % RECENT;
         let (known, mut leaf) = self.recent[slot];
         if known != key {
@@ -216,6 +244,13 @@ impl PageTable {
         let leaf = u32::try_from(begin).map_err(|_| too_many())?;
         self.numbers.resize(begin + LEAF_PAGES as usize, NONE);
         self.leaves.insert(key, leaf);
+        if key < FIRST as LeafKey {
+            let key = key as usize;
+            if key >= self.first.len() {
+                self.first.resize((key + 1).next_power_of_two(), NONE);
+            }
+            self.first[key] = leaf;
+        }
         Ok(leaf)
     }
 }

@@ -274,6 +274,7 @@ impl Workload {
         let orders = std::mem::take(&mut self.block.orders);
         let (mut begin, mut due) = (0, discards.iter().peekable());
         let mut ordered = orders.iter().peekable();
+        let is_of_one = is_of_one_thread(&self.block);
         while begin < accesses {
             while let Some(discard) = due.next_if(|discard| discard.row <= begin as u64) {
                 self.give_back(owner, discard, begin, batch);
@@ -284,7 +285,10 @@ impl Workload {
             let next = [due.peek().map(|it| it.row), ordered.peek().map(|it| it.row)];
             let next = next.into_iter().flatten().min();
             let next = next.map_or(accesses, |row| accesses.min(row as usize));
-            let end = thread_run(&self.block, begin, next);
+            let end = match is_of_one {
+                true => next,
+                false => thread_run(&self.block, begin, next),
+            };
             begin = self.convert(owner, begin, end, batch)?;
         }
         self.block.discards = discards;
@@ -352,7 +356,9 @@ impl Workload {
         let first = batch.references.len();
         self.touched.clear();
         if self.is_plain(owner) {
-            self.convert_plain(begin..end, batch);
+            if !self.convert_whole(begin..end, thread.space, batch)? {
+                self.convert_plain(begin..end, batch);
+            }
             begin = end;
         }
         let has_changes = !self.block.changes.is_empty();
@@ -446,6 +452,35 @@ impl Workload {
         !others.contains(&true)
     }
 
+    /// Appends plain accesses ([`Workload::is_plain`]) to the batch, if none of them goes on to a
+    /// second page; returns whether that is so.
+    fn convert_whole(
+        &mut self,
+        accesses: Range<usize>,
+        space: Space,
+        batch: &mut Batch,
+    ) -> Result<bool> {
+        let block = &self.block;
+        let sizes = block.size.get(accesses.clone()).unwrap_or_default();
+        let (addresses, writes) = (&block.address[accesses.clone()], &block.write[accesses]);
+        // All are looked at, which takes less time than to stop at the first.
+        let goes_on = |any, (address, &size): (&u64, &u32)| {
+            any | (address % PAGE_BYTES + u64::from(size) > PAGE_BYTES)
+        };
+        if addresses.iter().zip(sizes).fold(false, goes_on) {
+            return Ok(false);
+        }
+        let mut writes = writes.iter();
+        let append = |numbers: &[PageId]| {
+            let rows = numbers.iter().zip(&mut writes);
+            let rows = rows.map(|(&number, &write)| Reference::new(0, write).of(number));
+            batch.references.extend(rows);
+        };
+        let page = |address: &u64| Page::of(*address);
+        self.pages.intern_groups(space, addresses, page, append)?;
+        Ok(true)
+    }
+
     /// Appends plain accesses ([`Workload::is_plain`]) to the batch, and their pages to those of
     /// the run.
     fn convert_plain(&mut self, accesses: Range<usize>, batch: &mut Batch) {
@@ -518,6 +553,18 @@ fn name(block: &Block, index: usize) -> (u16, u16) {
 /// Returns the address space of a process of a program.
 fn space(program: usize, process: u16) -> Space {
     Space((program as u32) << 16 | u32::from(process))
+}
+
+/// Returns whether one thread makes all accesses of a block.
+fn is_of_one_thread(block: &Block) -> bool {
+    // All are looked at, which takes less time than to stop at the first other one.
+    let same = |names: &[u16]| {
+        let first = names.first().copied().unwrap_or(0);
+        names
+            .iter()
+            .fold(true, |same, name| same & (*name == first))
+    };
+    same(&block.process) && same(&block.thread)
 }
 
 /// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process makes.

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::access::Block;
 use crate::source::{Source, made};
 
 /// What the addresses of a trace are.
@@ -76,6 +77,13 @@ pub(crate) fn placed(mut source: Box<dyn Source>, extent: Extent) -> Box<dyn Sou
                 }
                 tally.add(UNITS, larger);
             }
+            Extent::Sized if places.are_names(block) => {
+                block.size.resize(block.address.len(), 0);
+                block
+                    .address
+                    .iter_mut()
+                    .for_each(|name| *name <<= PAGE_BITS);
+            }
             Extent::Sized => {
                 block.size.resize(block.address.len(), 0);
                 for (name, size) in block.address.iter_mut().zip(&block.size) {
@@ -111,6 +119,13 @@ struct Places {
 }
 
 impl Places {
+    /// Returns whether all objects so far, those of a block too, have the pages of their names.
+    fn are_names(&self, block: &Block) -> bool {
+        self.regions.is_empty()
+            && block.size.iter().all(|size| *size <= PAGE)
+            && block.address.iter().all(|name| *name < RENUMBERED)
+    }
+
     /// Returns the first page of an object that has so many pages now.
     fn of(&mut self, name: u64, pages: u64) -> u64 {
         match self.regions.get(&name) {

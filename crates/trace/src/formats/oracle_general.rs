@@ -75,6 +75,11 @@ fn next_is_right(record: &[u8; RECORD], index: i64) -> bool {
     next == NEVER || next > index
 }
 
+/// Returns the size of the object of a record.
+fn size(record: &[u8; RECORD]) -> u32 {
+    u32::from_le_bytes(field(record, 12))
+}
+
 fn field<const N: usize>(record: &[u8; RECORD], at: usize) -> [u8; N] {
     let mut bytes = [0; N];
     bytes.copy_from_slice(&record[at..at + N]);
@@ -92,10 +97,11 @@ fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
         block.clear();
         let (mut bytes, mut wrong) = (0, false);
         while !ended && block.len() < BLOCK && bytes < BLOCK_BYTES {
-            let before = index;
             let taken = input.records(|records: &[[u8; RECORD]]| {
+                let records = &records[..records.len().min(BLOCK - block.len())];
+                let mut taken = 0;
                 for record in records {
-                    if block.address.len() == BLOCK || bytes >= BLOCK_BYTES {
+                    if bytes >= BLOCK_BYTES {
                         break;
                     }
                     wrong = !next_is_right(record, index);
@@ -103,12 +109,14 @@ fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
                         break;
                     }
                     index += 1;
-                    let size = u32::from_le_bytes(field(record, 12));
-                    bytes += u64::from(size);
-                    block.address.push(u64::from_le_bytes(field(record, 4)));
-                    block.size.push(size);
+                    taken += 1;
+                    bytes += u64::from(size(record));
                 }
-                (index - before) as usize
+                let records = &records[..taken];
+                let ids = records.iter().map(|record| field(record, 4));
+                block.address.extend(ids.map(u64::from_le_bytes));
+                block.size.extend(records.iter().map(size));
+                taken
             })?;
             if wrong {
                 let what = format!(
