@@ -30,6 +30,7 @@ impl Default for List {
 
 impl Links {
     /// Prefetches the links of a number into the processor's cache.
+    #[inline]
     pub(crate) fn expect(&self, number: u32) {
         prefetch(&self.0, number as usize);
     }
@@ -44,6 +45,7 @@ impl Links {
     }
 
     /// Returns the neighbour of `number` towards the front of its list.
+    #[inline]
     pub(crate) fn before(&self, number: u32) -> Option<u32> {
         some(self.0[number as usize].0)
     }
@@ -54,10 +56,12 @@ fn some(number: u32) -> Option<u32> {
 }
 
 impl List {
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     pub(crate) fn back(&self) -> Option<u32> {
         some(self.back)
     }

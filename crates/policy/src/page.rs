@@ -9,6 +9,7 @@ pub struct Page(pub u64);
 
 impl Page {
     /// Returns the page of a byte address.
+    #[inline]
     pub const fn of(address: u64) -> Self {
         Self(address / PAGE_BYTES)
     }

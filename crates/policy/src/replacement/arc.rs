@@ -53,6 +53,7 @@ enum Place {
 impl State for Place {
     const RESIDENT: usize = 2;
 
+    #[inline]
     fn list(self) -> usize {
         match self {
             Self::Fetched => Self::T1 as usize,

@@ -69,6 +69,7 @@ impl From<Region> for State {
 impl lists::State for State {
     const RESIDENT: usize = 2;
 
+    #[inline]
     fn list(self) -> usize {
         self.region as usize
     }

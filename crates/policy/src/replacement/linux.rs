@@ -109,6 +109,7 @@ impl From<Queue> for State {
 impl lists::State for State {
     const RESIDENT: usize = 4;
 
+    #[inline]
     fn list(self) -> usize {
         self.queue as usize
     }

@@ -83,6 +83,7 @@ impl State for Place {
     /// LIR pages are resident, too.
     const RESIDENT: usize = 1;
 
+    #[inline]
     fn list(self) -> usize {
         match self {
             Self::Nowhere | Self::Lir => 0,

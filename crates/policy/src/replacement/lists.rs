@@ -33,26 +33,31 @@ impl<S: State, const N: usize> Default for Lists<S, N> {
 }
 
 impl<S: State, const N: usize> Lists<S, N> {
+    #[inline]
     pub(super) fn get(&self, page: PageId) -> S {
         self.states.get(page)
     }
 
     /// Returns the state of a page, to be changed into another one of the same list.
+    #[inline]
     pub(super) fn at(&mut self, page: PageId) -> &mut S {
         self.states.at(page)
     }
 
     /// Number of pages in a list.
+    #[inline]
     pub(super) fn len(&self, list: impl Into<S>) -> usize {
         self.lists[list.into().list()].len()
     }
 
     /// Returns the page at the back of a list.
+    #[inline]
     pub(super) fn back(&self, list: impl Into<S>) -> Option<PageId> {
         self.lists[list.into().list()].back().map(PageId)
     }
 
     /// Returns the neighbour of a page towards the front of its list.
+    #[inline]
     pub(super) fn before(&self, page: PageId) -> Option<PageId> {
         self.links.before(page.0).map(PageId)
     }
@@ -113,20 +118,24 @@ impl<S: State, const N: usize> Lists<S, N> {
     }
 
     /// Prefetches the states of these pages into the processor's cache.
+    #[inline]
     pub(super) fn expect(&self, pages: &[PageId]) {
         self.states.expect(pages);
     }
 
     /// Prefetches the links of these pages into the processor's cache.
+    #[inline]
     pub(super) fn expect_links(&self, pages: &[PageId]) {
         pages.iter().for_each(|page| self.links.expect(page.0));
     }
 
+    #[inline]
     pub(super) fn is_resident(&self, page: PageId) -> bool {
         (1..=S::RESIDENT).contains(&self.get(page).list())
     }
 
     /// Number of resident pages.
+    #[inline]
     pub(super) fn resident(&self) -> usize {
         self.lists[1..=S::RESIDENT].iter().map(List::len).sum()
     }

@@ -39,6 +39,7 @@ pub struct PageId(pub u32);
 
 impl PageId {
     /// Returns the number as an index.
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -113,6 +114,14 @@ pub trait Replacement: Send {
     /// Prefetches the state of pages that will be touched next into the processor's cache. Changes
     /// nothing else.
     fn expect(&self, _pages: &[PageId]) {}
+
+    /// Returns which of up to 64 pages are not resident, the first as the lowest bit, and prefetches
+    /// what bringing these in will change. A driver calls it when their state has arrived, between
+    /// [`Replacement::expect`] and the touches.
+    fn expect_misses(&self, pages: &[PageId]) -> u64 {
+        let absent = |(at, page): (u32, &PageId)| u64::from(!self.contains(*page)) << at;
+        (0..u64::BITS).zip(pages).map(absent).sum()
+    }
 
     /// Returns the next page to be evicted if no page is touched before, where a policy knows it
     /// cheaply. A driver prefetches its own state of that page into the processor's cache.

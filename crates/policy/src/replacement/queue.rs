@@ -19,6 +19,7 @@ pub enum Use {
 impl State for Use {
     const RESIDENT: usize = 1;
 
+    #[inline]
     fn list(self) -> usize {
         usize::from(self != Self::Absent)
     }
@@ -29,6 +30,7 @@ pub type Pages = Lists<Use, 2>;
 
 impl Pages {
     /// Returns the page at the back.
+    #[inline]
     pub(super) fn oldest(&self) -> Option<PageId> {
         self.back(Use::Clear)
     }
@@ -54,6 +56,7 @@ pub trait Rule: Send {
     }
 
     /// Evicts a page.
+    #[inline]
     fn evict(&mut self, pages: &mut Pages) -> Option<PageId> {
         pages.pop_back(Use::Clear).map(|(page, _)| page)
     }
@@ -88,6 +91,7 @@ impl<R: Rule> Queue<R> {
         }
     }
 
+    #[inline]
     fn admit(&mut self, page: PageId, used: Use) -> Option<PageId> {
         let full = self.resident() >= self.capacity;
         let evicted = full.then(|| self.rule.evict(&mut self.pages)).flatten();
@@ -97,6 +101,7 @@ impl<R: Rule> Queue<R> {
 }
 
 impl<R: Rule> Replacement for Queue<R> {
+    #[inline]
     fn touch(&mut self, touch: Touch) -> Answer {
         if self.contains(touch.page) {
             self.rule.hit(&mut self.pages, touch.page);
@@ -116,6 +121,7 @@ impl<R: Rule> Replacement for Queue<R> {
         }
     }
 
+    #[inline]
     fn expect(&self, pages: &[PageId]) {
         self.pages.expect(pages);
         if R::LINKS {
@@ -123,14 +129,30 @@ impl<R: Rule> Replacement for Queue<R> {
         }
     }
 
+    #[inline]
+    fn expect_misses(&self, pages: &[PageId]) -> u64 {
+        let mut absent = 0;
+        for (at, page) in (0..u64::BITS).zip(pages) {
+            if !self.contains(*page) {
+                absent |= 1 << at;
+                if !R::LINKS {
+                    self.pages.expect_links(&[*page]);
+                }
+            }
+        }
+        absent
+    }
+
     fn next_victim(&self) -> Option<PageId> {
         self.pages.oldest().filter(|_| R::OLDEST_IS_NEXT)
     }
 
+    #[inline]
     fn contains(&self, page: PageId) -> bool {
         self.pages.is_resident(page)
     }
 
+    #[inline]
     fn resident(&self) -> usize {
         self.pages.resident()
     }

@@ -79,6 +79,7 @@ impl From<Queue> for State {
 impl lists::State for State {
     const RESIDENT: usize = 2;
 
+    #[inline]
     fn list(self) -> usize {
         match self.queue {
             Queue::Fetched => Queue::Small as usize,

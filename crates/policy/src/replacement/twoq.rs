@@ -73,6 +73,7 @@ enum Place {
 impl State for Place {
     const RESIDENT: usize = 2;
 
+    #[inline]
     fn list(self) -> usize {
         match self {
             Self::Fetched => Self::A1in as usize,

@@ -431,6 +431,9 @@ impl Simulation {
                 self.discard(batch.discards[page], self.threads[index].now(), pages);
             }
             let soon = self.threads[index].foretell();
+            // The state of those before them has arrived.
+            let next = soon.start.saturating_sub(soon.len())..soon.start;
+            self.expect_misses(&batch.references[next]);
             self.expect(&batch.references[soon]);
             let window = self.threads[index].window();
             let made = self.make(index, &batch, window, horizon, pages);
@@ -451,6 +454,21 @@ impl Simulation {
         let pages = &pages[..touches.len()];
         self.store.expect(pages);
         self.replacement.expect(pages);
+    }
+
+    /// Prefetches what faults on pages change that are touched next, and whose state was prefetched
+    /// before.
+    fn expect_misses(&self, touches: &[Reference]) {
+        let mut pages = [PageId::default(); WINDOW];
+        for (page, touch) in pages.iter_mut().zip(touches) {
+            *page = touch.page();
+        }
+        let mut absent = self.replacement.expect_misses(&pages[..touches.len()]);
+        while absent != 0 {
+            self.store
+                .expect_read(pages[absent.trailing_zeros() as usize]);
+            absent &= absent - 1;
+        }
     }
 
     /// Lets a thread make touches until its clock passes `horizon`, or it waits; returns the number

@@ -135,6 +135,12 @@ impl Store {
         prefetch(&self.slots, page.index());
     }
 
+    /// Prefetches the place of a page that will be read.
+    #[inline]
+    pub(super) fn expect_read(&self, page: PageId) {
+        prefetch(&self.slots, page.index());
+    }
+
     /// Prefetches the state of a page that will be written out.
     pub(super) fn expect_write(&self, page: PageId) {
         prefetch(&self.writes, self.slots[page.index()] as usize);
