@@ -110,6 +110,21 @@ impl<R: ?Sized> Field<R> {
         self.json(path)
     }
 
+    /// The same field, which has no value in records of which `has` is false.
+    #[must_use]
+    pub fn only_where(mut self, has: impl Fn(&R) -> bool + Send + Sync + 'static) -> Self
+    where
+        R: 'static,
+    {
+        let get = self.get;
+        self.get = Arc::new(move |record| match has(record) {
+            true => get(record),
+            false => Value::Null,
+        });
+        self.optional = true;
+        self
+    }
+
     /// The field of a record `S` of which `R` is a part.
     #[must_use]
     pub fn of<S: ?Sized>(self, part: impl Fn(&S) -> &R + Send + Sync + 'static) -> Field<S>

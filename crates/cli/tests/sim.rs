@@ -165,6 +165,38 @@ fn a_technology_of_one_s_own() {
     assert_eq!(found["runs"][0]["settings"]["write_ns"], 1500);
 }
 
+/// Without a clock the counts are those of a machine whose faults wait for what is written; there are no times.
+#[test]
+fn counts_alone_are_those_of_a_machine_with_a_clock() {
+    let directory = TempDir::new().unwrap();
+    let options = ["--accesses", "50K", "--footprint", "8M", "--writes", "30"];
+    let zipf = generate(&directory, "zipf", &options);
+    let machine = ["--dram", "10%,50%", "--replacement", "lru,s3fifo,linux"];
+    let buffer = ["--eviction-buffer", "0", "--memory", "none,pcm", &zipf];
+    let found = simulate(&[&machine[..], &buffer].concat());
+    let runs = found["runs"].as_array().unwrap();
+    let (counted, timed) = runs.split_at(6);
+    let counts = ["misses", "full_misses", "evictions", "writebacks", "reads"];
+    for (counted, timed) in counted.iter().zip(timed) {
+        assert_eq!(counted["settings"]["memory"], "none");
+        for name in counts {
+            assert_eq!(counted[name], timed[name], "{name}");
+        }
+        for name in ["time_ns", "slowdown", "lifetime_years", "fault_latency_ns"] {
+            assert!(counted[name].is_null() && !timed[name].is_null(), "{name}");
+        }
+        assert!(counted["times_ns"]["read"].is_null());
+    }
+    let shown = terrace(&[
+        "sim", "pages", "-q", "--dram", "10%", "--memory", "none", &zipf,
+    ]);
+    let shown = text(&shown.stdout);
+    assert!(
+        shown.contains("miss ratio") && !shown.contains("slowdown"),
+        "{shown}"
+    );
+}
+
 #[test]
 fn wrong_input_has_its_sentence() {
     let directory = TempDir::new().unwrap();
@@ -226,6 +258,24 @@ fn wrong_input_has_its_sentence() {
             "needs one trace",
         ),
         (vec!["--dram", "1000000T", &zipf], 2, "DRAM"),
+        (
+            vec!["--dram", "1M", "--memory", "none", &zipf, &zipf],
+            2,
+            "name one trace",
+        ),
+        (
+            vec![
+                "--dram",
+                "1M",
+                "--memory",
+                "none",
+                "--prefetch",
+                "stream",
+                &zipf,
+            ],
+            2,
+            "--prefetch needs one",
+        ),
     ] {
         let output = terrace(&[&["sim", "pages"], &arguments[..]].concat());
         let said = text(&output.stderr);

@@ -7,7 +7,7 @@ use std::iter;
 
 use comfy_table::Table;
 use serde::{Serialize, Serializer};
-use terrace_base::schema::{Field, Tree, Typed, Unit, fields};
+use terrace_base::schema::{Field, Tree, Typed, Unit, Value, fields};
 use terrace_base::{Bytes, Nanos};
 use terrace_sim::pages::options::settings;
 use terrace_sim::pages::{Dram, Outcome, Simulated, Times, results};
@@ -84,7 +84,9 @@ pub fn text<'a>(simulated: impl IntoIterator<Item = &'a Simulated>) -> Text {
     let head = format!("{accesses} accesses to {footprint} pages ({size}), simulated\n\n");
     let mut text = Text::default().prose(head).table(comparison(simulated));
     if let [only] = simulated {
-        text = text.prose("\n").table(breakdown(only));
+        if only.outcome.timed {
+            text = text.prose("\n").table(breakdown(only));
+        }
         if only.outcome.story.issued > 0 {
             text = text.prose("\n").text(story(only));
         }
@@ -183,7 +185,8 @@ fn comparison(simulated: &[&Simulated]) -> Table {
     table
 }
 
-/// Returns the figures of the table; figures of prefetching only if some machine fetched ahead.
+/// Returns the figures of the table: those of prefetching only if some machine fetched ahead, and those of time
+/// only if some machine had a clock.
 fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
     let all: [(_, Figure); 9] = [
         ("misses", |o| o.counts.misses().to_string()),
@@ -192,18 +195,31 @@ fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
         (ACCURACY, |o| percent(o.story.accuracy())),
         ("read", |o| pages(o.counts.reads)),
         ("written", |o| pages(o.counts.writebacks)),
-        ("time", |o| o.time().to_string()),
-        ("slowdown", |o| format!("{:.2}", o.slowdown())),
-        ("lifetime", |o| {
+        (TIME, |o| timed(o, |o| o.time().to_string())),
+        (SLOWDOWN, |o| timed(o, |o| format!("{:.2}", o.slowdown()))),
+        (LIFETIME, |o| {
             Unit::Years.shown(&o.lifetime.levelled.value())
         }),
     ];
     let fetched = simulated.iter().any(|one| one.outcome.story.issued > 0);
+    let has_clock = simulated.iter().any(|one| one.outcome.timed);
     let all = all.into_iter();
     all.filter(|(name, _)| fetched || ![PREFETCHED, ACCURACY].contains(name))
+        .filter(|(name, _)| has_clock || ![TIME, SLOWDOWN, LIFETIME].contains(name))
         .collect()
 }
 
+/// Formats a figure of time, which a machine without a clock does not have.
+fn timed(outcome: &Outcome, figure: Figure) -> String {
+    match outcome.timed {
+        true => figure(outcome),
+        false => Unit::None.shown(&Value::Null),
+    }
+}
+
+const TIME: &str = "time";
+const SLOWDOWN: &str = "slowdown";
+const LIFETIME: &str = "lifetime";
 const PREFETCHED: &str = "prefetched";
 const ACCURACY: &str = "accuracy";
 

@@ -22,6 +22,7 @@ pub mod lirs;
 mod lists;
 pub mod lru;
 mod make;
+pub mod paging;
 mod queue;
 pub mod random;
 mod registry;
@@ -31,6 +32,7 @@ mod table;
 pub mod twoq;
 
 pub use make::{Entry, Made, Make, Spec};
+use paging::Paging;
 pub use registry::REGISTRY;
 
 /// A page of a simulation, numbered from 0 in the order of first appearance.
@@ -137,5 +139,11 @@ pub trait Replacement: Send {
             misses += u64::from(matches!(self.touch(touch), Answer::Miss { .. }));
         }
         misses
+    }
+
+    /// Touches pages in a row, where no clock decides what happens in between; `paging` has the
+    /// state of the pages and the counts. Each policy compiles its own loop, as for a replay.
+    fn page(&mut self, touches: &[Touch], paging: &mut Paging) {
+        paging::page(self, touches, paging);
     }
 }

@@ -116,32 +116,37 @@ fn machines_page(title: String, runs: &[(&str, &Simulated)]) -> Page {
         return Page::new(title);
     }
     let machines = named(runs);
-    let over_dram = |title, axis, unit, figure| {
-        let y = Axis::new(axis, unit);
-        over_dram(title, y, &machines, figure)
-    };
-    let misses = over_dram("Misses over DRAM", "misses", Unit::Count, |run| {
+    // Machines without a clock only count.
+    let timed = runs.iter().filter(|(_, run)| run.outcome.timed).copied();
+    let timed = named(&timed.collect::<Vec<_>>());
+    let misses = Axis::new("misses", Unit::Count);
+    let misses = over_dram("Misses over DRAM", misses, &machines, |run| {
         run.outcome.counts.misses() as f64
     });
-    let times_as_long = "times as long as with DRAM alone";
-    let slowdown = over_dram("Slowdown over DRAM", times_as_long, Unit::Times, |run| {
-        run.outcome.slowdown()
-    });
     let writes = "Writes to the tier over DRAM";
-    let written = over_dram(writes, "written", Unit::Bytes, |run| {
+    let written = Axis::new("written", Unit::Bytes);
+    let written = over_dram(writes, written, &machines, |run| {
         Bytes::of_pages(run.outcome.counts.writebacks).0 as f64
     });
     let stories = machines
         .iter()
         .map(|one| (one.with_dram(), one.run.outcome.story));
     let predicting = stories.filter(|(_, story)| story.predicted > 0);
-    let page = Page::new(title)
-        .plot(
-            misses
-                .note("Touches of pages that were not in DRAM, first touches included; simulated."),
-        )
-        .plot(slowdown.note("Virtual run time against a machine with DRAM for everything."))
-        .plot(times(&machines))
+    let mut page =
+        Page::new(title)
+            .plot(misses.note(
+                "Touches of pages that were not in DRAM, first touches included; simulated.",
+            ));
+    if !timed.is_empty() {
+        let slowdown = Axis::new("times as long as with DRAM alone", Unit::Times);
+        let slowdown = over_dram("Slowdown over DRAM", slowdown, &timed, |run| {
+            run.outcome.slowdown()
+        });
+        page = page
+            .plot(slowdown.note("Virtual run time against a machine with DRAM for everything."))
+            .plot(times(&timed));
+    }
+    let page = page
         .plot(life_story(predicting))
         .plot(written.note("What wears the tier out."));
     let asked = machines.iter().map(|one| match machines.len() {

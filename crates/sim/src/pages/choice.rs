@@ -2,6 +2,7 @@
 
 use terrace_base::{Error, Result};
 
+use super::counting::require_counts;
 use super::dram::Dram;
 use super::run::Foresight;
 use super::settings::{PageMachine, Prefetch};
@@ -53,6 +54,11 @@ impl Choice {
         machine.writing.pages = machine.tier.pages.unwrap_or(0).max(footprint);
         machine.main_pages()?;
         machine.bypass()?;
+        if machine.tier.untimed {
+            require_counts(&machine)?;
+            // What leaves is written at once.
+            machine.eviction_buffer = 0;
+        }
         Ok(machine)
     }
 }

@@ -8,6 +8,7 @@ mod buffer;
 mod choice;
 mod cost;
 mod count;
+mod counting;
 mod devices;
 mod dram;
 mod grid;

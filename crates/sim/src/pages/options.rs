@@ -142,7 +142,9 @@ fn policies() -> Vec<Setting> {
             });
         /// the memory behind DRAM
         "memory" "NAME": parsed(memory), default("pcm"), common(),
-            details("A technology of `terrace list memories`; `terrace explain pcm` shows its figures."),
+            details("A technology of `terrace list memories`; `terrace explain pcm` shows its figures. With `none` \
+                     misses and what is written are counted, in the order of the trace and without a clock, \
+                     which is several times as fast; no page waits to be written."),
             column("memory", "memory", Unit::None, |m| m.tier.name.clone());
         /// what stays in DRAM
         "replacement" "NAME": new(Values::List(Arc::new(policies_of))), default("lru"), common(),
@@ -511,7 +513,10 @@ fn dram(text: &str) -> Result<Set> {
 fn memory(name: &str) -> Result<Set> {
     let name = name.to_owned();
     Ok(Set::new(move |choice, catalogue| {
-        choice.machine.tier = technology(catalogue, &name)?;
+        choice.machine.tier = match &*name {
+            Tier::UNTIMED => Tier::untimed(),
+            name => technology(catalogue, name)?,
+        };
         Ok(())
     }))
 }
@@ -538,5 +543,6 @@ fn technology(catalogue: &Catalogue, name: &str) -> Result<Tier> {
             .line_read
             .as_ref()
             .map(|line| line.value.0 * 1000),
+        untimed: false,
     })
 }

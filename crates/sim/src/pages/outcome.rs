@@ -89,6 +89,8 @@ const START_GAP_PERIOD: f64 = 100.0;
 /// Results of a simulation after its warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
+    /// Whether the machine had a clock; times, latencies and lifetimes mean nothing without one.
+    pub timed: bool,
     /// Counts of events.
     pub counts: Counts,
     /// Fates of predictions. With readahead, the other pages of each block are predicted.
@@ -159,6 +161,7 @@ impl Outcome {
         let consumed =
             energy.map(|one| one.consumed(counts.reads, counts.writebacks, capacity, elapsed));
         Self {
+            timed: !settings.tier.untimed,
             lifetime: Lifetime::new(
                 &settings.tier,
                 capacity,

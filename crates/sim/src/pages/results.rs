@@ -128,7 +128,7 @@ fn trees<R>(fields: &[Field<R>], records: &[R]) -> Vec<Value> {
     trees.collect()
 }
 
-/// Returns latencies, run times, and time by cause.
+/// Returns latencies, run times, and time by cause, which a machine without a clock does not have.
 fn times() -> Vec<Field<Outcome>> {
     let mut times = fields! { Outcome;
         /// mean time from the touch of a page in the tier to its being mapped
@@ -155,7 +155,11 @@ fn times() -> Vec<Field<Outcome>> {
         let field = field.json(path).column(column);
         field.of(|outcome: &Outcome| &outcome.times)
     }));
-    times
+    let timed = times.into_iter().map(|field| match &*field.name {
+        "program_threads" => field,
+        _ => field.only_where(|outcome| outcome.timed),
+    });
+    timed.collect()
 }
 
 /// Returns the run times of programs.

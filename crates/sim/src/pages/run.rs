@@ -9,6 +9,7 @@ use terrace_base::{Error, Nanos, Result};
 use terrace_policy::prefetch::{Costs, Engine, Future, window};
 use terrace_policy::replacement::Replacement;
 
+use super::counting::{Counting, require_counts};
 use super::lines::Lines;
 use super::placement::InForce;
 use super::writes::{Writes, require_memory};
@@ -57,6 +58,12 @@ pub fn watch(
     if machines.iter().any(PageMachine::drops_zeros) {
         workload.require_zeros()?;
     }
+    if machines.iter().any(|machine| machine.tier.untimed) && workload.programs() > 1 {
+        return Err(Error::usage(
+            "clocks decide how several traces run on one machine, and --memory none has none; name \
+             one trace, or a memory",
+        ));
+    }
     if machines.iter().any(|machine| machine.fill == Fill::Sectors) {
         workload.keep_lines();
     }
@@ -79,6 +86,11 @@ pub fn watch(
             let eviction = eviction.map_err(Error::usage)?;
             let engine = engine(&settings, future)?;
             let writes = Writes::new(&settings)?;
+            if settings.tier.untimed {
+                require_counts(&settings)?;
+                let counting = Counting::new(settings, replacement);
+                return Ok(Runner::new(Driver::Counting(counting), workload.programs()));
+            }
             let mut simulation = Simulation::new(
                 settings,
                 replacement,
@@ -89,7 +101,8 @@ pub fn watch(
             simulation.watch(every);
             simulation.count_writes(writes);
             simulation.serve_lines(lines);
-            Ok(Runner::new(simulation, workload.programs()))
+            let driver = Driver::Simulation(Box::new(simulation));
+            Ok(Runner::new(driver, workload.programs()))
         })
         .collect::<Result<Vec<_>>>()?;
     let mut tapes: Vec<Tape> = (0..workload.programs()).map(|_| Tape::default()).collect();
@@ -107,15 +120,10 @@ pub fn watch(
             [only] => go_on(only),
             many => many.par_iter_mut().for_each(go_on),
         }
-        runners
-            .iter()
-            .try_for_each(|runner| runner.simulation.expect_sound_clocks())?;
+        runners.iter().try_for_each(Runner::expect_sound_clocks)?;
         if runners.iter().all(|runner| runner.wants.is_none()) {
-            let outcome = |runner: &Runner| {
-                let simulation = &runner.simulation;
-                (simulation.outcome(pages), simulation.timeline())
-            };
-            return Ok(runners.iter().map(outcome).collect());
+            let results = runners.iter().map(|runner| runner.results(pages));
+            return Ok(results.collect());
         }
         for (program, tape) in tapes.iter_mut().enumerate() {
             let running = runners.iter().filter(|runner| runner.wants.is_some());
@@ -267,31 +275,61 @@ fn costs(settings: &PageMachine) -> Costs {
     }
 }
 
-/// A simulation and its position in the traces.
+/// What makes the touches of a machine.
+enum Driver {
+    Simulation(Box<Simulation>),
+    /// Of a machine without a clock.
+    Counting(Counting),
+}
+
+/// A machine and its position in the traces.
 struct Runner {
-    simulation: Simulation,
+    driver: Driver,
     /// Number of batches read of each program.
     read: Vec<usize>,
-    /// Program whose next batch the simulation needs; `None` when it is done.
+    /// Program whose next batch the machine needs; `None` when it is done.
     wants: Option<usize>,
 }
 
 impl Runner {
-    fn new(simulation: Simulation, programs: usize) -> Self {
+    fn new(driver: Driver, programs: usize) -> Self {
         Self {
-            simulation,
+            driver,
             read: vec![0; programs],
             wants: Some(0),
         }
     }
 
-    /// Takes the batch that the simulation needs and runs until it needs another.
+    /// Takes the batch that the machine needs and runs until it needs another.
     fn go_on(&mut self, tapes: &[Tape], pages: &PageTable) {
-        if let Some(program) = self.wants {
-            let batch = tapes[program].at(self.read[program]);
-            self.simulation.feed(program, batch);
-            self.read[program] += 1;
-            self.wants = self.simulation.run(pages);
+        let Some(program) = self.wants else { return };
+        let batch = tapes[program].at(self.read[program]);
+        self.read[program] += 1;
+        self.wants = match &mut self.driver {
+            Driver::Simulation(simulation) => {
+                simulation.feed(program, batch);
+                simulation.run(pages)
+            }
+            Driver::Counting(counting) => batch.map(|batch| {
+                counting.feed(batch);
+                program
+            }),
+        };
+    }
+
+    /// Checks that no clock has gone too far.
+    fn expect_sound_clocks(&self) -> Result<()> {
+        match &self.driver {
+            Driver::Simulation(simulation) => simulation.expect_sound_clocks(),
+            Driver::Counting(_) => Ok(()),
+        }
+    }
+
+    /// Returns the results and the timeline, which a machine without a clock does not have.
+    fn results(&self, pages: &PageTable) -> (Outcome, Vec<Point>) {
+        match &self.driver {
+            Driver::Simulation(simulation) => (simulation.outcome(pages), simulation.timeline()),
+            Driver::Counting(counting) => (counting.outcome(pages), Vec::new()),
         }
     }
 }

@@ -162,6 +162,23 @@ pub struct Tier {
     pub pages: Option<u64>,
     /// Time of an access to a line in picoseconds, if the memory serves lines.
     pub line_ps: Option<u64>,
+    /// Whether nothing of it takes time: the machine has no clock, and only counts.
+    pub untimed: bool,
+}
+
+impl Tier {
+    /// Returns the tier of a machine of which counts are all that is wanted.
+    pub fn untimed() -> Self {
+        Self {
+            name: Self::UNTIMED.to_owned(),
+            devices: 1,
+            untimed: true,
+            ..Self::default()
+        }
+    }
+
+    /// The name of [`Tier::untimed`].
+    pub const UNTIMED: &str = "none";
 }
 
 impl PageMachine {

@@ -267,6 +267,7 @@ mod tests {
 
     fn outcome(reads: u64, slowdown: f64, levelled: Option<f64>) -> Outcome {
         Outcome {
+            timed: true,
             counts: Counts {
                 reads,
                 ..Counts::default()

@@ -1,6 +1,7 @@
 //! The page simulator: worked examples, a slow twin, and laws that hold for every machine.
 
 mod bypass;
+mod counting;
 mod curve;
 mod discards;
 mod examples;
