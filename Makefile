@@ -34,7 +34,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 paper-koob-2010-live clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 paper-koob-2010-live clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -62,6 +62,8 @@ help:
 	@echo 'make bench-verdict'
 	@echo '                 find by simulation which of its programs a predictor can predict'
 	@echo 'make bench-sim   measure the speed of policies, simulations and trace readers'
+	@echo 'make bench-pages measure the simulation of pages beside libCacheSim (some minutes; 150 MB from PyPI)'
+	@echo 'make bench-guard compare the speed of this tree with that of the last tag, or of BASE'
 	@echo 'make bench-llc   measure the simulation of last-level caches, beside cachegrind'
 	@echo 'make bench-writes'
 	@echo '                 compare what is said to be written with what is written, as root (ten minutes)'
@@ -280,6 +282,15 @@ bench-sim:
 	$(CARGO) bench --locked -p terrace-live --bench slots
 	$(CARGO) bench --locked -p terrace-sim --bench pages
 	$(CARGO) bench --locked -p terrace-trace --bench native
+
+bench-pages:
+	@scripts/setup.sh python3-venv
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 benches/pages/compare.py
+
+bench-guard:
+	@scripts/setup.sh git python3
+	scripts/bench-guard.sh
 
 bench-llc:
 	@scripts/setup.sh gzip qemu-user
