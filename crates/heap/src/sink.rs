@@ -36,8 +36,8 @@ pub(crate) trait Source {
         self.is_changed()
     }
 
-    /// Returns whether there may be changes of these bytes, or of those near them, that are not in
-    /// the pool yet, at a price that does not grow much with their number.
+    /// Same as [`Source::is_changed_at`], at little price for many bytes without changes; true if
+    /// that is not known.
     fn is_changed_near(&self, offset: u64, len: u64) -> bool;
 
     /// Overlays these changes on words that were loaded from an offset on.

@@ -194,8 +194,8 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
     ///
     /// The transaction has ended, or an older one holds the guard.
     pub fn hold(&self, tx: &Transaction<'_, M>, number: usize) -> Result<()> {
-        let of: Arc<dyn Guarded<M>> = Arc::clone(&self.state) as _;
-        tx.hold(&of, number)
+        let of = || Arc::clone(&self.state) as Arc<dyn Guarded<M>>;
+        tx.hold(self.guard(number), of, number)
     }
 
     /// Same as [`Handle::hold`], for a container of one guard; does nothing for others.

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::layout::chunk::Use;
 use crate::layout::intent::Commit;
 use crate::medium::{Medium, WORD_BYTES};
+use crate::pool::Pool;
 
 use super::Held;
 use super::changes::Changes;
@@ -20,6 +21,9 @@ const MAX_CHUNKS: u64 = 16;
 pub(crate) const WORD_ENTRY: u64 = 16;
 /// Bytes of an entry of the object log: offset, length, offset of its data.
 pub(crate) const OBJECT_ENTRY: u64 = 24;
+
+/// Words that are stored at once.
+const PIECE_WORDS: usize = 12;
 
 /// The place of a lane's log, and how far it is filled.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,30 +113,33 @@ impl Held<'_> {
     pub fn log<M: Medium>(&mut self, space: &Space<M>, changes: &Changes) -> Commit {
         let (pool, log) = (&space.pool, &mut self.state.log);
         let begin = log.free;
-        let [words, objects, data_at] = &mut log.free;
-        let mut sum = Checksum::new(*words);
-        let pairs = changes.words.iter();
-        let mut all: Vec<u64> = pairs.flat_map(|&(offset, value)| [offset, value]).collect();
-        all.iter().for_each(|&word| sum.word(word));
-        pool.store_words(*words, &all);
-        *words += changes.words.len() as u64 * WORD_ENTRY;
-        let mut append = |offset: u64, data: &[u64]| {
-            let entry = [offset, data.len() as u64 * WORD_BYTES, *data_at];
-            pool.store_words(*objects, &entry);
-            pool.store_words(*data_at, data);
-            entry.iter().chain(data).for_each(|&word| sum.word(word));
-            *objects += OBJECT_ENTRY;
-            *data_at += data.len() as u64 * WORD_BYTES;
-        };
+        let mut sum = Checksum::new(begin[0]);
+        let mut words = Appended::new(pool, begin[0]);
+        for &(offset, value) in &changes.words {
+            let pair = [offset, value];
+            pair.iter().for_each(|&word| sum.word(word));
+            words.add(&pair);
+        }
+        let mut objects = Appended::new(pool, begin[1]);
+        let mut data = Appended::new(pool, begin[2]);
         // A run may change what a transaction has filled.
         for (range, _) in &changes.fills {
-            all.resize((range.len / WORD_BYTES) as usize, 0);
-            pool.medium.load_words(range.offset, &mut all);
-            append(range.offset, &all);
+            let entry = [range.offset, range.len, data.end()];
+            entry.iter().for_each(|&word| sum.word(word));
+            objects.add(&entry);
+            for at in (range.offset..range.offset + range.len).step_by(8) {
+                let word = pool.medium.load_word(at);
+                sum.word(word);
+                data.add(&[word]);
+            }
         }
-        for (offset, data) in &changes.runs {
-            append(*offset, data);
+        for (offset, run) in &changes.runs {
+            let entry = [*offset, run.len() as u64 * WORD_BYTES, data.end()];
+            entry.iter().chain(run).for_each(|&word| sum.word(word));
+            objects.add(&entry);
+            run.chunks(PIECE_WORDS).for_each(|piece| data.add(piece));
         }
+        log.free = [words.finish(), objects.finish(), data.finish()];
         for (first, end) in begin.into_iter().zip(log.free) {
             pool.medium.flush(first, end - first);
         }
@@ -144,6 +151,58 @@ impl Held<'_> {
             records: changes.new.len() as u64,
             log: sum.finish(),
         }
+    }
+}
+
+/// Words that are being appended to a part of a log, and stored many at once.
+struct Appended<'p, M> {
+    pool: &'p Pool<M>,
+    /// Where the words here will be stored.
+    at: u64,
+    words: [u64; PIECE_WORDS],
+    len: usize,
+}
+
+impl<'p, M: Medium> Appended<'p, M> {
+    fn new(pool: &'p Pool<M>, at: u64) -> Self {
+        let words = [0; PIECE_WORDS];
+        let len = 0;
+        Self {
+            pool,
+            at,
+            words,
+            len,
+        }
+    }
+
+    /// Returns the offset behind all that was added.
+    #[inline]
+    fn end(&self) -> u64 {
+        self.at + self.len as u64 * WORD_BYTES
+    }
+
+    /// Adds at most [`PIECE_WORDS`] words.
+    #[inline]
+    fn add(&mut self, words: &[u64]) {
+        if self.len + words.len() > PIECE_WORDS {
+            self.store();
+        }
+        self.words[self.len..][..words.len()].copy_from_slice(words);
+        self.len += words.len();
+    }
+
+    fn store(&mut self) {
+        self.pool.store_words(self.at, &self.words[..self.len]);
+        self.at = self.end();
+        self.len = 0;
+    }
+
+    /// Stores the rest; returns the offset behind it.
+    fn finish(&mut self) -> u64 {
+        if self.len > 0 {
+            self.store();
+        }
+        self.at
     }
 }
 

@@ -114,11 +114,17 @@ impl Lanes {
         }
     }
 
-    /// Returns whether the contents of any of these bytes tell after a crash whether the last
-    /// operation of a lane has happened.
+    /// Returns whether an operation is the last one of its lane, and is not settled.
     #[inline]
-    pub fn last_checks(&self, lane: usize, range: Range) -> bool {
-        self.lanes[lane].window.last_checks(range)
+    pub fn is_last(&self, stamp: Stamp) -> bool {
+        self.lanes[stamp.lane()].window.is_last(stamp.sequence())
+    }
+
+    /// Calls `each` with the bytes whose contents tell after a crash whether the last operation of
+    /// a lane has happened.
+    pub fn each_checked(&self, last: Stamp, each: impl FnMut(Range)) {
+        let window = &self.lanes[last.lane()].window;
+        window.each_checked(last.sequence(), each);
     }
 
     #[cold]
@@ -336,14 +342,14 @@ impl Held<'_> {
     }
 }
 
-/// This thread's number, and its preferred lane.
+/// This thread's number, from 1 on, and its preferred lane.
 fn this_thread() -> (u64, usize) {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local! {
         static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
     }
     let number = NUMBER.with(|number| *number);
-    let lane = LANE.with(Cell::get).unwrap_or(number as usize);
+    let lane = LANE.with(Cell::get).unwrap_or(number as usize - 1);
     (number, lane)
 }
 

@@ -19,6 +19,8 @@ const KEPT: usize = 3;
 /// Number of ranges of an operation that fit here, as many as an intent names; others are kept under the
 /// lock.
 const RANGES: usize = 4;
+/// Ranges of an operation whose memory is kept for the next one, at most.
+const MOST_KEPT: usize = 1 << 12;
 /// Stands for ranges that are kept under the lock.
 const WIDE: u64 = u64::MAX;
 /// Bits of a packed range's length, in words.
@@ -117,19 +119,20 @@ impl Window {
                 .iter()
                 .zip(all)
                 .for_each(|(kept, word)| kept.store(word, Ordering::Relaxed)),
-            false => {
-                let (all, checked) = (ranges.collect(), checked.collect());
-                self.enter_wide(sequence, Wide { all, checked });
-            }
+            false => self.enter_wide(sequence, ranges, checked),
         }
         self.fenced.store(sequence, Ordering::Release);
     }
 
     #[cold]
-    fn enter_wide(&self, sequence: u64, mut ranges: Wide) {
+    fn enter_wide(
+        &self,
+        sequence: u64,
+        ranges: impl Iterator<Item = Range>,
+        checked: impl Iterator<Item = Range>,
+    ) {
         let slot = sequence as usize % KEPT;
-        ranges.checked.sort_unstable_by_key(|range| range.offset);
-        lock(&self.wide)[slot] = ranges;
+        lock(&self.wide)[slot].set(ranges, checked);
         self.ranges[slot][0].store(WIDE, Ordering::Relaxed);
     }
 
@@ -183,17 +186,22 @@ impl Window {
         }
     }
 
-    /// Returns whether the contents of any of these bytes tell whether the last operation has
-    /// happened; true for all bytes that it names if they are few.
+    /// Returns whether an operation is the last one, and is not settled.
     #[inline]
-    pub fn last_checks(&self, range: Range) -> bool {
-        let fenced = self.fenced.load(Ordering::Acquire);
-        if fenced <= self.settled() {
-            return false;
-        }
-        match self.few(fenced) {
-            None => overlaps_ordered(&lock(&self.wide)[fenced as usize % KEPT].checked, range),
-            Some(few) => overlaps(&few, range),
+    pub fn is_last(&self, sequence: u64) -> bool {
+        self.fenced.load(Ordering::Acquire) == sequence && sequence > self.settled()
+    }
+
+    /// Calls `each` with the bytes whose contents tell whether an operation that is kept has
+    /// happened; with all that it names if they are few.
+    pub fn each_checked(&self, sequence: u64, each: impl FnMut(Range)) {
+        match self.few(sequence) {
+            None => {
+                let wide = lock(&self.wide);
+                let checked = &wide[sequence as usize % KEPT].checked;
+                checked.iter().copied().for_each(each);
+            }
+            Some(few) => few.into_iter().filter(|range| range.len > 0).for_each(each),
         }
     }
 
@@ -311,22 +319,26 @@ impl Window {
 #[derive(Default)]
 struct Wide {
     all: Vec<Range>,
-    /// Those whose contents tell whether it has happened, by their offsets.
+    /// Those whose contents tell whether it has happened.
     checked: Vec<Range>,
+}
+
+impl Wide {
+    /// Sets the ranges; keeps the memory, unless it is much.
+    fn set(&mut self, all: impl Iterator<Item = Range>, checked: impl Iterator<Item = Range>) {
+        for ranges in [&mut self.all, &mut self.checked] {
+            ranges.clear();
+            ranges.shrink_to(MOST_KEPT);
+        }
+        self.all.extend(all);
+        self.checked.extend(checked);
+    }
 }
 
 /// Returns whether a range overlaps any of these.
 #[inline]
 fn overlaps(ranges: &[Range], range: Range) -> bool {
     ranges.iter().any(|other| range.overlaps(*other))
-}
-
-/// Same as [`overlaps`], for ranges which are in their order and do not overlap.
-fn overlaps_ordered(ranges: &[Range], range: Range) -> bool {
-    let first = ranges.partition_point(|other| other.offset + other.len <= range.offset);
-    ranges
-        .get(first)
-        .is_some_and(|other| range.overlaps(*other))
 }
 
 #[cfg(test)]
@@ -383,14 +395,22 @@ mod tests {
     fn bytes_that_are_checked_are_told_from_others_of_many_ranges() {
         let window = Window::new(0);
         let many = [0, 800, 1600, 2400, 3200].map(Range::word);
-        let checked = || [Range::new(8000, 64), Range::new(4000, 64)].into_iter();
-        window.enter(1, many.into_iter(), checked());
-        let names = |offset| window.last_checks(Range::word(offset));
-        let expected = |offset| (4000..4064).contains(&offset) || (8000..8064).contains(&offset);
-        for offset in (0..9000).step_by(8) {
-            assert_eq!(names(offset), expected(offset), "{offset}");
-        }
-        window.enter(2, many.into_iter().take(4), checked());
-        assert!(window.last_checks(Range::word(800)));
+        let checked = [Range::new(8000, 64), Range::new(4000, 64)];
+        let told = |sequence| {
+            let mut told = Vec::new();
+            window.each_checked(sequence, |range| told.push(range));
+            told
+        };
+        window.enter(1, many.into_iter(), checked.into_iter());
+        assert_eq!(told(1), checked);
+        window.enter(2, many.into_iter().take(4), checked.into_iter());
+        assert_eq!(told(2), many[..4]);
+        assert!(window.is_last(2) && !window.is_last(1));
+        // The memory of an operation is used again.
+        window.enter(4, many.into_iter(), [].into_iter());
+        assert_eq!(
+            (told(4), window.kept(&lock(&window.wide), 4)),
+            (vec![], many.to_vec())
+        );
     }
 }

@@ -66,9 +66,7 @@ impl<M: Medium> Core<M> {
         if changes.is_empty() {
             return Ok(None);
         }
-        changes
-            .changed()
-            .try_for_each(|range| self.expect_objects(range))?;
+        self.expect_all_objects(changes)?;
         debug_assert!(
             held.owns(
                 &changes
@@ -96,6 +94,28 @@ impl<M: Medium> Core<M> {
         }
         self.apply(held, changes);
         Ok(Some(held.last()))
+    }
+
+    /// Checks all ranges that are changed where other operations may have changed them before.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Core::expect_objects`].
+    #[inline]
+    fn expect_all_objects(&self, changes: &Changes) -> Result<()> {
+        // Words that follow each other are mostly in one chunk.
+        let mut known = None;
+        for &(at, _) in &changes.words {
+            let chunk = self.space.pool.geometry.chunk_of(at);
+            if known != Some(chunk) {
+                self.expect_objects(Range::word(at))?;
+                known = Some(chunk);
+            }
+        }
+        let mut runs = changes.runs.iter();
+        runs.try_for_each(|(at, words)| {
+            self.expect_objects(Range::new(*at, size_of_val(&words[..]) as u64))
+        })
     }
 
     /// Checks that a range lies in objects or roots, which programs may change; capacity that a program

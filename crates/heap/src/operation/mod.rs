@@ -108,7 +108,8 @@ impl<M: Medium> Core<M> {
     /// # Errors
     ///
     /// The pool was closed, or a fence failed.
-    #[inline]
+    // Always inlined, as `hold` is: a call would copy its result through memory.
+    #[inline(always)]
     pub fn hold_open(&self) -> Result<Held<'_>> {
         let held = self.hold();
         self.expect_writable()?;
@@ -117,7 +118,7 @@ impl<M: Medium> Core<M> {
     }
 
     /// Holds a lane, after giving back all that it has freed and may be used again.
-    #[inline]
+    #[inline(always)]
     pub fn hold(&self) -> Held<'_> {
         if self.space.index.is_cluttered() {
             self.free_runs();
@@ -255,6 +256,16 @@ impl<M: Medium> Core<M> {
         if let Some((run, slot)) = self.slot_of(object) {
             run.set_record(slot, place);
         }
+    }
+
+    /// Returns whether an object with a record lies at an offset: one that an operation has made.
+    pub fn is_in_use(&self, _: &Held, offset: u64) -> bool {
+        let chunk = self.space.pool.geometry.chunk_of(offset);
+        let run = self.space.index.get(chunk);
+        run.is_some_and(|run| {
+            let slot = run.slot_with(offset, 0);
+            slot.is_some_and(|slot| run.record(slot) != 0)
+        })
     }
 
     /// Returns the run and the slot that begins at an offset.

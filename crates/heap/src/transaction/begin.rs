@@ -6,12 +6,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ensure};
-use crate::guard::{self, Age};
+use crate::guard::{self, Age, Guard};
 use crate::heap::Heap;
 use crate::medium::Medium;
 
 use super::held::Guarded;
-use super::{Shared, Spare, State, Transaction, ended};
+use super::{Shared, State, Transaction, ended};
 
 /// An outermost transaction of this thread.
 struct Active {
@@ -23,7 +23,8 @@ struct Active {
 
 thread_local! {
     static ACTIVE: RefCell<Vec<Active>> = const { RefCell::new(Vec::new()) };
-    static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
+    /// The state of a transaction that has ended, for the next one.
+    static SPARE: Cell<Option<Box<State>>> = const { Cell::new(None) };
 }
 
 /// Changes the list of this thread's transactions.
@@ -198,25 +199,15 @@ impl<M: Medium> Heap<M> {
     }
 
     fn start(&self, age: Age) -> Transaction<'_, M> {
-        let Spare { glance, writes } = SPARE
-            .try_with(Cell::take)
-            .ok()
-            .flatten()
-            .unwrap_or_default();
-        let state = State {
-            writes,
-            ..State::default()
-        };
+        let spare = SPARE.try_with(Cell::take).ok().flatten();
         let shared = Rc::new(Shared {
             age,
-            state: RefCell::new(state),
+            state: RefCell::new(Some(spare.unwrap_or_default())),
             guards: RefCell::default(),
             parts: Cell::default(),
             doomed: Cell::default(),
             broken: Cell::default(),
-            ended: Cell::default(),
             changes: Cell::default(),
-            glance: Some(glance),
         });
         let heap = self.id();
         let listed = Active {
@@ -249,7 +240,7 @@ impl<M: Medium> Transaction<'_, M> {
                 self.expect_whole()?;
                 self.carry_out()?;
             }
-            true if self.shared.ended.get() => return Err(ended()),
+            true if self.shared.state.borrow().is_none() => return Err(ended()),
             true => {}
         }
         self.committed = true;
@@ -271,34 +262,42 @@ impl<M: Medium> Transaction<'_, M> {
 
     /// Takes back everything that was not committed, and keeps the memory.
     fn undo(&mut self) {
-        let mut state = mem::take(&mut *self.shared.state.borrow_mut());
+        let Some(mut state) = self.shared.state.take() else {
+            return;
+        };
         let core = self.heap.core();
-        let mut new = state.new.iter().peekable();
-        if new.peek().is_some() && self.heap.expect_open().is_ok() {
+        if !state.new.is_empty() && self.heap.expect_open().is_ok() {
             let mut held = core.hold();
-            for object in new {
+            for object in state.new.iter() {
                 core.unmake(&mut held, object.offset);
             }
         }
-        let shared = Rc::get_mut(&mut self.shared);
-        if let Some(glance) = shared.and_then(|shared| shared.glance.take()) {
-            glance.clear();
-            state.writes.clear();
-            let writes = state.writes;
+        if state.is_small() {
+            state.clear();
             // A thread that ends may have lost its place for it already.
-            let _ = SPARE.try_with(|spare| spare.set(Some(Spare { glance, writes })));
+            let _ = SPARE.try_with(|spare| spare.set(Some(state)));
         }
     }
 
-    /// Holds a guard of a container until the end.
+    /// Holds a guard until the end: the one of this number of a container.
     ///
     /// # Errors
     ///
     /// The transaction has ended, or an older transaction holds the guard.
-    pub(crate) fn hold(&self, of: &Arc<dyn Guarded<M>>, number: usize) -> Result<()> {
-        drop(self.state()?);
+    #[inline]
+    pub(crate) fn hold(
+        &self,
+        guard: &Guard,
+        of: impl FnOnce() -> Arc<dyn Guarded<M>>,
+        number: usize,
+    ) -> Result<()> {
+        self.expect_under_way()?;
         let shared = &self.shared;
-        shared.guards.borrow_mut().hold(shared.age, of, number)
+        let mut guards = shared.guards.borrow_mut();
+        match guards.holds(guard) {
+            true => Ok(()),
+            false => guards.hold(shared.age, guard, of(), number),
+        }
     }
 
     /// Carries out a change of a container, which must not happen by half: if it fails after it has
@@ -326,7 +325,6 @@ impl<M: Medium> Drop for Transaction<'_, M> {
             shared.doomed.set(shared.doomed.get() || !self.committed);
             return;
         }
-        shared.ended.set(true);
         let this = Rc::as_ptr(shared).cast();
         list(|active| active.retain(|other| other.shared != this));
         self.undo();

@@ -10,9 +10,6 @@ use crate::lane::own::Stamp;
 use crate::lane::window::Range;
 use crate::medium::Medium;
 
-/// The last operations of more guards are not looked at one by one.
-const FEW: usize = 4;
-
 /// A container's state in DRAM, which all its handles share.
 pub(crate) trait Guarded<M: Medium>: Send + Sync {
     /// Returns one of its guards.
@@ -34,6 +31,58 @@ pub(crate) trait Guarded<M: Medium>: Send + Sync {
     /// Called when a transaction that held this guard, and perhaps others, has changed the container and
     /// released them; `added` elements were added under the guard since the heap was opened.
     fn changed(&self, _heap: &Heap<M>, _number: usize, _added: i64) {}
+}
+
+/// The bytes whose contents may tell whether the last operations under the guards of a transaction
+/// have happened.
+#[derive(Default)]
+pub(super) struct Checked {
+    /// In their order, apart from each other.
+    ranges: Vec<Range>,
+    /// How many guards were looked at.
+    parts: usize,
+    /// The operations of which the bytes are there.
+    of: Vec<Stamp>,
+}
+
+impl Checked {
+    /// Has all guards be looked at again, because there were operations under them.
+    pub fn look_again(&mut self) {
+        self.parts = 0;
+    }
+
+    /// Forgets all; keeps the memory.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+        self.parts = 0;
+        self.of.clear();
+    }
+
+    /// Returns how many ranges there are.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    #[inline]
+    fn overlaps(&self, range: Range) -> bool {
+        let before = |other: &Range| other.offset + other.len <= range.offset;
+        let first = self.ranges.partition_point(before);
+        let first = self.ranges.get(first);
+        first.is_some_and(|other| range.overlaps(*other))
+    }
+
+    /// Puts the ranges into their order, and joins those that meet.
+    fn order(&mut self) {
+        self.ranges.sort_unstable_by_key(|range| range.offset);
+        self.ranges.dedup_by(|next, range| {
+            let end = range.offset + range.len;
+            let meet = next.offset <= end;
+            if meet {
+                range.len = end.max(next.offset + next.len) - range.offset;
+            }
+            meet
+        });
+    }
 }
 
 /// A guard of a container.
@@ -62,22 +111,24 @@ impl<M: Medium> Default for Guards<M> {
 }
 
 impl<M: Medium> Guards<M> {
-    /// Holds a guard, if it is not held already.
+    /// Holds a guard that is not held: the one of this number of a container.
     ///
     /// # Errors
     ///
     /// An older transaction holds the guard.
-    pub fn hold(&mut self, age: Age, of: &Arc<dyn Guarded<M>>, number: usize) -> Result<()> {
-        let guard = of.guard(number);
-        if self.place(guard).is_some() {
-            return Ok(());
-        }
+    pub fn hold(
+        &mut self,
+        age: Age,
+        guard: &Guard,
+        of: Arc<dyn Guarded<M>>,
+        number: usize,
+    ) -> Result<()> {
         if let Err(error) = guard.hold(age, self.parts.len()) {
-            self.refused = Some((Arc::clone(of), number));
+            self.refused = Some((of, number));
             return Err(error);
         }
         self.parts.push(Part {
-            of: Arc::clone(of),
+            of,
             number,
             added: 0,
         });
@@ -114,26 +165,41 @@ impl<M: Medium> Guards<M> {
         }
     }
 
-    /// Returns the last operations under the guards, the latest of each lane.
-    pub fn last(&self) -> Vec<Stamp> {
-        let mut last: Vec<Stamp> = Vec::new();
-        for stamp in self.parts.iter().filter_map(|part| self.inside(part).last) {
-            match last.iter_mut().find(|other| other.lane() == stamp.lane()) {
-                Some(other) => *other = stamp.max(*other),
-                None => last.push(stamp),
-            }
-        }
-        last
+    /// Returns whether a guard is held.
+    #[inline]
+    pub fn holds(&self, guard: &Guard) -> bool {
+        self.place(guard).is_some()
+    }
+
+    /// Returns the last operations under the guards, of each guard.
+    pub fn last(&self) -> impl Iterator<Item = Stamp> {
+        self.parts.iter().filter_map(|part| self.inside(part).last)
     }
 
     /// Returns whether the contents of these bytes may tell whether the last operation under any of
-    /// the guards has happened; true if there are too many guards to look.
-    pub fn last_may_check(&self, lanes: &Lanes, range: Range) -> bool {
-        let names = |part: &Part<M>| {
+    /// the guards has happened.
+    #[inline]
+    pub fn last_may_check(&self, lanes: &Lanes, checked: &mut Checked, range: Range) -> bool {
+        if checked.parts < self.parts.len() {
+            self.look_at_last(lanes, checked);
+        }
+        checked.overlaps(range)
+    }
+
+    /// Adds the bytes of the last operations under the guards that were not looked at. Later the
+    /// lanes of these may go on or settle them, and then they tell nothing.
+    #[inline(never)]
+    fn look_at_last(&self, lanes: &Lanes, checked: &mut Checked) {
+        let Checked { ranges, parts, of } = checked;
+        for part in &self.parts[*parts..] {
             let last = self.inside(part).last;
-            last.is_some_and(|last| lanes.last_checks(last.lane(), range))
-        };
-        self.parts.len() > FEW || self.parts.iter().any(names)
+            if let Some(last) = last.filter(|last| !of.contains(last) && lanes.is_last(*last)) {
+                lanes.each_checked(last, |range| ranges.push(range));
+                of.push(last);
+            }
+        }
+        *parts = self.parts.len();
+        checked.order();
     }
 
     fn inside(&self, part: &Part<M>) -> Inside {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::lane::changes::New;
 
+use super::pieces::Pieces;
+
 /// New objects, in the order in which they were made. Most are never looked up again, so only what
 /// is looked for is put into order.
 #[derive(Default)]
@@ -13,16 +15,26 @@ pub(super) struct Made {
     /// The index of each of the first `ordered` objects, by its offset.
     places: BTreeMap<u64, usize>,
     ordered: usize,
+    /// The pieces in which the objects lie, or lay.
+    pieces: Pieces,
 }
 
 impl Made {
     /// Adds an object.
     #[inline]
     pub fn add(&mut self, new: New) {
+        self.pieces.add(new.offset, new.len);
         self.all.push(Some(new));
     }
 
+    /// Returns whether an offset may be in an object that was made, or near one.
+    #[inline]
+    pub fn may_hold(&self, offset: u64) -> bool {
+        self.pieces.may_hold(offset, 1)
+    }
+
     /// Returns the object in which these bytes lie.
+    #[inline(never)]
     pub fn around(&mut self, offset: u64, len: u64) -> Option<&mut New> {
         self.order();
         let (_, &place) = self.places.range(..=offset).next_back()?;
@@ -47,9 +59,24 @@ impl Made {
         self.all.iter().flatten()
     }
 
-    /// Forgets all objects.
+    /// Returns how many objects were made, with those that were freed.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Returns whether no object was made.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Forgets all objects; keeps the memory.
     pub fn clear(&mut self) {
-        *self = Self::default();
+        self.all.clear();
+        if self.ordered > 0 {
+            self.places.clear();
+            self.ordered = 0;
+        }
+        self.pieces.clear();
     }
 
     fn order(&mut self) {

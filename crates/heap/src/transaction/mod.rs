@@ -7,11 +7,13 @@
 mod begin;
 pub(crate) mod held;
 mod made;
+mod pieces;
 mod sink;
 mod write_set;
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeSet;
+use std::mem;
 use std::rc::Rc;
 
 use bytemuck::Pod;
@@ -27,9 +29,12 @@ use crate::medium::{Medium, WORD_BYTES};
 use crate::ptr::Ptr;
 use crate::sink::{Contents, Source};
 
-use held::Guards;
+use held::{Checked, Guards};
 use made::Made;
-use write_set::{Glance, WriteSet};
+use write_set::WriteSet;
+
+/// Lines, objects and fills of a transaction whose memory is kept for the next one, at most.
+const MOST_KEPT: usize = 1 << 12;
 
 /// The log for a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +84,8 @@ pub struct Transaction<'h, M: Medium> {
 /// The state that a transaction shares with its nested parts.
 struct Shared<M: Medium> {
     age: Age,
-    state: RefCell<State>,
+    /// `None` once it has ended. Kept for the next transaction of its thread.
+    state: RefCell<Option<Box<State>>>,
     guards: RefCell<Guards<M>>,
     /// Number of nested parts that have not ended.
     parts: Cell<usize>,
@@ -87,56 +93,24 @@ struct Shared<M: Medium> {
     doomed: Cell<bool>,
     /// Whether a change of a container broke off half-way, so that nothing more can be done.
     broken: Cell<bool>,
-    /// Whether it has ended.
-    ended: Cell<bool>,
     /// Counts changes, so that cursors notice that their copies are out of date.
     changes: Cell<u64>,
-    /// What it has written and made at a glance; there until it ends.
-    glance: Option<Box<Glance>>,
-}
-
-/// The memory of a transaction that has ended, for the next one of its thread.
-#[derive(Default)]
-struct Spare {
-    glance: Box<Glance>,
-    writes: WriteSet,
-}
-
-impl<M: Medium> Shared<M> {
-    /// Notes bytes that were written, at least one.
-    #[inline]
-    fn note_written(&self, offset: u64, len: u64) {
-        if let Some(glance) = &self.glance {
-            glance.add(offset, len);
-        }
-    }
-
-    /// Returns whether any of these bytes may have been written.
-    #[inline]
-    fn may_have_written(&self, offset: u64, len: u64) -> bool {
-        let glance = self.glance.as_ref();
-        glance.is_none_or(|glance| glance.may_hold(offset, len))
-    }
-
-    /// Returns whether an offset may be in a new object.
-    #[inline]
-    fn may_have_made(&self, offset: u64) -> bool {
-        let glance = self.glance.as_ref();
-        glance.is_none_or(|glance| glance.made.may_hold(offset, 1))
-    }
 }
 
 #[derive(Default)]
 struct State {
     writes: WriteSet,
-    /// Bytes that are stored already, where nothing lay before.
-    fills: Vec<Range>,
     /// Objects to which nothing points yet.
     new: Made,
     /// Whether new objects may be changed directly, so that their records have no check of them.
     direct: bool,
     /// Objects to be freed at the commit.
     freed: BTreeSet<u64>,
+    /// What must not be stored before the commit.
+    checked: Checked,
+    /// The changes of the commit: until then only bytes that are stored already, where nothing lay
+    /// before.
+    changes: Changes,
 }
 
 impl<'h, M: Medium> Transaction<'h, M> {
@@ -234,7 +208,6 @@ impl<'h, M: Medium> Transaction<'h, M> {
             Hint::Words => true,
             Hint::Object => false,
         };
-        self.shared.note_written(first, len);
         if !as_words {
             state.writes.write(first, &new);
             return Ok(());
@@ -272,9 +245,6 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let mut state = self.state()?;
         let made = core.with_room(|| core.make(&mut core.hold_open()?, contents))?;
         self.touch();
-        if let Some(glance) = &self.shared.glance {
-            glance.made.add(made.offset, made.len);
-        }
         state.new.add(made);
         Ok(made.offset)
     }
@@ -340,12 +310,15 @@ impl<'h, M: Medium> Transaction<'h, M> {
 
     /// Returns the last operations under the guards that it holds.
     pub(crate) fn last_operations(&self) -> Vec<Stamp> {
-        self.shared.guards.borrow().last()
+        self.shared.guards.borrow().last().collect()
     }
 
     /// Changes the states of all guards that it holds, after operations of their own under them.
     pub(crate) fn change_guards(&self, change: impl FnMut(&mut Inside)) {
         self.shared.guards.borrow().change_all(change);
+        if let Some(state) = &mut *self.shared.state.borrow_mut() {
+            state.checked.look_again();
+        }
     }
 
     /// Returns the number of its changes.
@@ -367,7 +340,19 @@ impl<'h, M: Medium> Transaction<'h, M> {
     #[inline]
     fn state(&self) -> Result<RefMut<'_, State>> {
         self.expect_usable()?;
-        Ok(self.shared.state.borrow_mut())
+        let state = self.shared.state.borrow_mut();
+        RefMut::filter_map(state, Option::as_deref_mut).map_err(|_| ended())
+    }
+
+    /// Checks that something can be done in it, unless it has ended.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Transaction::state`].
+    #[inline]
+    fn expect_usable(&self) -> Result<()> {
+        self.heap.expect_not_child()?;
+        ensure(!self.shared.broken.get(), broken)
     }
 
     /// Checks that something can be done in it.
@@ -376,17 +361,24 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// Same as [`Transaction::state`].
     #[inline]
-    fn expect_usable(&self) -> Result<()> {
-        self.heap.expect_not_child()?;
-        ensure(!self.shared.ended.get(), ended)?;
-        ensure(!self.shared.broken.get(), broken)
+    fn expect_under_way(&self) -> Result<()> {
+        self.expect_usable()?;
+        ensure(self.shared.state.borrow().is_some(), ended)
     }
 
     /// Returns whether bytes, which are going to be changed, lie within an object to which nothing
     /// points yet. Then the check of its contents is to be made anew.
     #[inline]
     fn change_new(&self, state: &mut State, offset: u64, len: u64) -> bool {
-        if !self.shared.may_have_made(offset) {
+        state.new.may_hold(offset) && self.change_made(state, offset, len)
+    }
+
+    /// Same as [`Transaction::change_new`], where new objects are near.
+    #[inline(never)]
+    fn change_made(&self, state: &mut State, offset: u64, len: u64) -> bool {
+        let core = self.heap.core();
+        // All new objects are put into order to be looked through.
+        if core.is_in_use(&core.hold(), offset) {
             return false;
         }
         let within = state.new.around(offset, len);
@@ -400,10 +392,10 @@ impl<'h, M: Medium> Transaction<'h, M> {
     /// They may not if this transaction has other changes of them that are to come after, or if
     /// their contents tell after a crash whether an operation has happened.
     #[inline]
-    fn may_fill(&self, range: Range) -> bool {
-        let lanes = &self.heap.core().lanes;
-        !self.shared.may_have_written(range.offset, range.len)
-            && !self.shared.guards.borrow().last_may_check(lanes, range)
+    fn may_fill(&self, state: &mut State, range: Range) -> bool {
+        let (lanes, guards) = (&self.heap.core().lanes, self.shared.guards.borrow());
+        !state.writes.may_hold(range.offset, range.len)
+            && !guards.last_may_check(lanes, &mut state.checked, range)
     }
 
     /// Carries out all changes. After a failure they can still be undone.
@@ -412,15 +404,17 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let core = self.heap.core();
         core.space.pool.medium.expect_there()?;
         let mut state = self.state()?;
-        let last = self.shared.guards.borrow().last();
+        let guards = self.shared.guards.borrow();
         let mut changes = state.changes();
         let done = core.with_room(|| {
             let mut held = core.hold_open()?;
-            for &stamp in &last {
+            for stamp in guards.last() {
                 held.own_guarded(&core.space, stamp)?;
             }
-            let freed = state.freed.iter().map(|&offset| core.object(&held, offset));
-            changes.freed = freed.collect::<Result<_>>()?;
+            changes.freed.clear();
+            for &offset in &state.freed {
+                changes.freed.push(core.object(&held, offset)?);
+            }
             if held.has_others() {
                 let freed = changes.freed.iter().map(Object::range);
                 let touched: Vec<Range> = changes.changed().chain(freed).collect();
@@ -432,7 +426,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
             core.commit(&mut held, &mut changes)
         })?;
         state.new.clear();
-        drop(state);
+        state.changes = changes;
+        drop((state, guards));
         if let Some(stamp) = done {
             self.shared.guards.take().release_changed(self.heap, stamp);
         }
@@ -466,10 +461,34 @@ impl State {
             },
             ..*new
         };
-        Changes {
-            new: self.new.iter().map(new).collect(),
-            fills: self.fills.drain(..).map(|range| (range, None)).collect(),
-            ..self.writes.changes(self.freed.len())
+        let mut changes = mem::take(&mut self.changes);
+        changes.new.extend(self.new.iter().map(new));
+        self.writes.add_to(&mut changes, self.freed.len());
+        changes
+    }
+
+    /// Returns whether little memory is needed to keep it.
+    fn is_small(&self) -> bool {
+        let lens = [
+            self.writes.len(),
+            self.new.count(),
+            self.freed.len(),
+            self.checked.len(),
+            self.changes.fills.len(),
+            self.changes.new.len(),
+        ];
+        lens.iter().all(|&len| len <= MOST_KEPT)
+    }
+
+    /// Forgets everything, but keeps the memory.
+    fn clear(&mut self) {
+        self.writes.clear();
+        self.new.clear();
+        self.direct = false;
+        if !self.freed.is_empty() {
+            self.freed.clear();
         }
+        self.checked.clear();
+        self.changes.clear();
     }
 }

@@ -7,7 +7,7 @@ use crate::pool::Pool;
 use crate::ptr::Ptr;
 use crate::sink::{Contents, Sink, Source, padded_len};
 
-use super::Transaction;
+use super::{Transaction, ended};
 
 impl<M: Medium> Source for &Transaction<'_, M> {
     type Medium = M;
@@ -17,23 +17,40 @@ impl<M: Medium> Source for &Transaction<'_, M> {
     }
 
     fn is_changed(&self) -> Result<bool> {
-        self.expect_usable().map(|()| true)
+        self.expect_under_way().map(|()| true)
     }
 
     #[inline]
     fn is_changed_at(&self, offset: u64, len: u64) -> Result<bool> {
         self.expect_usable()?;
-        Ok(self.shared.may_have_written(offset, len))
+        let state = self.shared.state.borrow();
+        let state = state.as_ref().ok_or_else(ended)?;
+        Ok(state.writes.may_hold(offset, len))
     }
 
     #[inline]
     fn is_changed_near(&self, offset: u64, len: u64) -> bool {
-        let glance = self.shared.glance.as_ref();
-        glance.is_none_or(|glance| glance.may_hold_near(offset, len))
+        let state = self.shared.state.borrow();
+        let state = state.as_ref();
+        state.is_none_or(|state| state.writes.may_hold_any(offset, len))
     }
 
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {
-        self.shared.state.borrow().writes.overlay(offset, loaded);
+        if let Some(state) = &*self.shared.state.borrow() {
+            state.writes.overlay(offset, loaded);
+        }
+    }
+
+    #[inline]
+    fn word(&self, offset: u64) -> Result<u64> {
+        self.expect_usable()?;
+        let state = self.shared.state.borrow();
+        let state = state.as_ref().ok_or_else(ended)?;
+        if let Some(word) = state.writes.word(offset) {
+            return Ok(word);
+        }
+        self.pool().check(offset, WORD_BYTES, "a container")?;
+        Ok(self.pool().medium.load_word(offset))
     }
 }
 
@@ -44,10 +61,7 @@ impl<M: Medium> Sink for &Transaction<'_, M> {
         let mut state = self.state()?;
         match self.change_new(&mut state, at, WORD_BYTES) {
             true => self.pool().store_words(at, &[word]),
-            false => {
-                self.shared.note_written(at, WORD_BYTES);
-                state.writes.set(at, word);
-            }
+            false => state.writes.set(at, word),
         }
         Ok(())
     }
@@ -62,16 +76,13 @@ impl<M: Medium> Sink for &Transaction<'_, M> {
         self.touch();
         let mut state = self.state()?;
         let is_new = self.change_new(&mut state, at, range.len);
-        let at_once = is_new || free && self.may_fill(range);
+        let at_once = is_new || free && self.may_fill(&mut state, range);
         if !is_new && at_once {
             self.heap.core().expect_objects(range)?;
-            match state.fills.last_mut() {
-                Some(last) if last.offset + last.len == at => last.len += range.len,
-                _ => state.fills.push(range),
+            match state.changes.fills.last_mut() {
+                Some((last, _)) if last.offset + last.len == at => last.len += range.len,
+                _ => state.changes.fills.push((range, None)),
             }
-        }
-        if !at_once && range.len > 0 {
-            self.shared.note_written(at, range.len);
         }
         let mut to = at;
         for part in parts {

@@ -1,11 +1,11 @@
 //! The uncommitted writes of a transaction, line by line: single words and runs of words apart, like
 //! the two logs. No word is both.
 
-use std::cell::Cell;
-
 use crate::checksum::padded;
 use crate::lane::changes::Changes;
 use crate::medium::lines::lines;
+
+use super::pieces::Pieces;
 
 /// Bytes of a word.
 const WORD: u64 = 8;
@@ -15,119 +15,10 @@ const LINE_WORDS: usize = 8;
 const LINE: u64 = LINE_WORDS as u64 * WORD;
 /// Places for lines at first, a power of two.
 const PLACES: usize = 64;
-/// Places whose memory is kept for the next transaction, at most.
-const MAX_KEPT: usize = 1 << 10;
 /// An odd constant with as many ones as zeros (the fraction of the golden ratio).
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Words of the bits of pieces.
-const BIT_WORDS: usize = 128;
-/// More pieces are not looked up one by one.
+/// More lines are not looked up one by one.
 const LONG: u64 = 64;
-
-/// Pieces of `1 << SHIFT` bytes, each by a bit that others share: most loads of a transaction are
-/// of what it has not written, and need not look for writes.
-pub(super) struct Pieces<const SHIFT: u32> {
-    bits: [Cell<u64>; BIT_WORDS],
-    /// The words of `bits` that are not 0, a bit for each, so that few are forgotten cheaply.
-    used: [Cell<u64>; BIT_WORDS / 64],
-}
-
-impl<const SHIFT: u32> Default for Pieces<SHIFT> {
-    fn default() -> Self {
-        Self {
-            bits: [const { Cell::new(0) }; BIT_WORDS],
-            used: Default::default(),
-        }
-    }
-}
-
-impl<const SHIFT: u32> Pieces<SHIFT> {
-    /// Returns the word and the bit of a piece.
-    #[inline]
-    fn place(piece: u64) -> (usize, u64) {
-        let bit = (piece.wrapping_mul(FACTOR) >> (58 - BIT_WORDS.ilog2())) as usize;
-        (bit / 64, 1 << (bit % 64))
-    }
-
-    /// Forgets all.
-    fn clear(&self) {
-        for (of, used) in self.used.iter().enumerate() {
-            let mut rest = used.take();
-            while rest != 0 {
-                self.bits[of * 64 + rest.trailing_zeros() as usize].set(0);
-                rest &= rest - 1;
-            }
-        }
-    }
-
-    /// Adds bytes, at least one.
-    #[inline]
-    pub fn add(&self, offset: u64, len: u64) {
-        for piece in offset >> SHIFT..=(offset + len - 1) >> SHIFT {
-            let (word, bit) = Self::place(piece);
-            let (bits, used) = (&self.bits[word], &self.used[word / 64]);
-            bits.set(bits.get() | bit);
-            used.set(used.get() | 1 << (word % 64));
-        }
-    }
-
-    /// Returns whether any of these bytes, or those near them, may have been added.
-    #[inline]
-    pub fn may_hold(&self, offset: u64, len: u64) -> bool {
-        // What a damaged pool says may be anything, and is checked later.
-        if len > LONG << SHIFT || offset > u64::MAX >> 1 {
-            return true;
-        }
-        let (mut piece, end) = (offset >> SHIFT, offset + len);
-        while piece << SHIFT < end {
-            let (word, bit) = Self::place(piece);
-            if self.bits[word].get() & bit != 0 {
-                return true;
-            }
-            piece += 1;
-        }
-        false
-    }
-}
-
-/// What a transaction has written and made, as far as that can be told at a glance.
-#[derive(Default)]
-pub(super) struct Glance {
-    /// Lines that were written.
-    lines: Pieces<6>,
-    /// Larger pieces that were written.
-    pieces: Pieces<9>,
-    /// Pieces with new objects.
-    pub made: Pieces<9>,
-}
-
-impl Glance {
-    /// Forgets all.
-    pub fn clear(&self) {
-        self.lines.clear();
-        self.pieces.clear();
-        self.made.clear();
-    }
-
-    /// Notes bytes that were written, at least one.
-    #[inline]
-    pub fn add(&self, offset: u64, len: u64) {
-        self.lines.add(offset, len);
-        self.pieces.add(offset, len);
-    }
-
-    /// Returns whether any of these bytes may have been written.
-    #[inline]
-    pub fn may_hold(&self, offset: u64, len: u64) -> bool {
-        self.lines.may_hold(offset, len)
-    }
-
-    /// Same, for many bytes, at a price that does not grow with their number.
-    #[inline]
-    pub fn may_hold_near(&self, offset: u64, len: u64) -> bool {
-        self.pieces.may_hold(offset, len)
-    }
-}
 
 /// A line of which words were written.
 struct Line {
@@ -145,6 +36,8 @@ pub(super) struct WriteSet {
     lines: Vec<Line>,
     /// For each place 1 more than the index of a line, or 0: a hash table that is at most half full.
     places: Vec<u32>,
+    /// The pieces in which these lines lie.
+    pieces: Pieces,
 }
 
 /// Returns the bits of words of a line from one on to before another one.
@@ -194,6 +87,7 @@ impl WriteSet {
                     in_run: 0,
                 });
                 self.places[place] = self.lines.len() as u32;
+                self.pieces.add_at(number * LINE);
                 self.lines.len() - 1
             }
             index => index as usize - 1,
@@ -248,6 +142,51 @@ impl WriteSet {
         }
     }
 
+    /// Returns the number of lines.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Returns a word, if it was written.
+    #[inline]
+    pub fn word(&self, offset: u64) -> Option<u64> {
+        let line = self.find(offset / LINE)?;
+        let within = (offset % LINE / WORD) as usize;
+        let written = (line.single | line.in_run) >> within & 1;
+        (written != 0).then(|| line.words[within])
+    }
+
+    /// Returns whether any of the lines of these bytes may have been written.
+    #[inline]
+    pub fn may_hold(&self, offset: u64, len: u64) -> bool {
+        if self.lines.is_empty() {
+            return false;
+        }
+        // What a damaged pool says may be anything, and is checked later.
+        let (first, last) = (offset / LINE, offset.saturating_add(len.max(1) - 1) / LINE);
+        match last - first {
+            0 => self.holds_line(first),
+            1..LONG => self.holds_any_line(first, last),
+            _ => true,
+        }
+    }
+
+    #[inline(never)]
+    fn holds_any_line(&self, first: u64, last: u64) -> bool {
+        (first..=last).any(|number| self.holds_line(number))
+    }
+
+    #[inline]
+    fn holds_line(&self, number: u64) -> bool {
+        self.places[self.place(number)] != 0
+    }
+
+    /// Same as [`WriteSet::may_hold`], at little price for many bytes of which none was written.
+    #[inline]
+    pub fn may_hold_any(&self, offset: u64, len: u64) -> bool {
+        self.pieces.may_hold(offset, len) && self.may_hold(offset, len)
+    }
+
     /// Overlays the writes on words that were loaded from `offset` on.
     pub fn overlay(&self, offset: u64, loaded: &mut [u64]) {
         let end = offset + loaded.len() as u64 * WORD;
@@ -268,13 +207,12 @@ impl WriteSet {
         }
     }
 
-    /// Returns all single words, and all runs of words, as changes. Those of a line follow each other.
-    /// There is room for `more` words behind them.
-    pub fn changes(&self, more: usize) -> Changes {
-        let mut changes = Changes::default();
+    /// Adds all single words, and all runs of words, to changes that have none. Those of a line
+    /// follow each other. There is room for `more` words behind them.
+    pub fn add_to(&self, changes: &mut Changes, more: usize) {
         let single = self.lines.iter().map(|line| line.single.count_ones());
         let single = single.sum::<u32>() as usize;
-        changes.words.reserve_exact(single + more);
+        changes.words.reserve(single + more);
         let mut run_end = None;
         for line in &self.lines {
             let begin = line.number * LINE;
@@ -307,14 +245,11 @@ impl WriteSet {
             }
         }
         changes.grouped = changes.words.len();
-        changes
     }
 
-    /// Forgets all writes; keeps the memory, unless it is much.
+    /// Forgets all writes; keeps the memory.
     pub fn clear(&mut self) {
-        if self.places.len() > MAX_KEPT {
-            *self = Self::default();
-        }
+        self.pieces.clear();
         if self.lines.len() * 8 > self.places.len() {
             self.places.fill(0);
             self.lines.clear();
@@ -359,11 +294,9 @@ mod tests {
             reads in prop::collection::vec((0u64..60, 1usize..20), 1..10),
         ) {
             let (mut set, mut twin) = (WriteSet::default(), BTreeMap::new());
-            let written = Glance::default();
             for (value, (at, len, single)) in (1u64..).zip(writes) {
                 let len = if single { 1 } else { len };
                 twin.extend((at..at + len as u64).map(|word| (word * 8, value)));
-                written.add(at * 8, len as u64 * 8);
                 match single {
                     true => set.set(at * 8, value),
                     false => set.write(at * 8, &vec![value; len]),
@@ -371,8 +304,9 @@ mod tests {
             }
             for (at, len) in reads {
                 let touched = twin.range(at * 8..(at + len as u64) * 8).next().is_some();
-                prop_assert!(!touched || written.may_hold_near(at * 8, len as u64 * 8));
-                prop_assert!(!touched || written.may_hold(at * 8, len as u64 * 8));
+                prop_assert!(!touched || set.may_hold_any(at * 8, len as u64 * 8));
+                prop_assert!(!touched || set.may_hold(at * 8, len as u64 * 8));
+                prop_assert_eq!(set.word(at * 8), twin.get(&(at * 8)).copied());
                 let mut loaded = vec![0; len];
                 set.overlay(at * 8, &mut loaded);
                 let slow: Vec<u64> = (at..at + len as u64)
@@ -380,7 +314,9 @@ mod tests {
                     .collect();
                 prop_assert_eq!(loaded, slow);
             }
-            let Changes { words: mut all, runs, .. } = set.changes(0);
+            let mut changes = Changes::default();
+            set.add_to(&mut changes, 0);
+            let Changes { words: mut all, runs, .. } = changes;
             for (at, words) in runs {
                 all.extend((at..).step_by(8).zip(words));
             }

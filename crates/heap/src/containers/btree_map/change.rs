@@ -122,7 +122,7 @@ impl Tree {
     /// Returns whether a node has no entry from an offset on, also without the changes of the sink.
     #[inline]
     fn is_free<S: Sink>(&self, sink: &S, node: &Head, from: u64) -> Result<bool> {
-        if !sink.is_changed_at(node.at, HEAD_BYTES)? {
+        if !sink.is_changed_near(node.at, HEAD_BYTES) {
             return Ok(true);
         }
         let words = sink.pool().load_words::<HEAD_WORDS>(node.at);

@@ -98,14 +98,23 @@ impl Tree {
         level: u8,
         to: Side,
     ) -> Result<(Head, usize, u64)> {
-        if source.is_changed_near(at, HEAD_BYTES) {
-            let head = self.head(source, at, level)?;
-            return self.below::<K>(source, head, to);
-        }
-        let head = self.head(source.pool(), at, level)?;
-        match source.is_changed_near(at + HEAD_BYTES, head.bytes - HEAD_BYTES) {
+        let near = source.is_changed_near(at, INNER_BYTES);
+        let head = match near && source.is_changed_near(at, HEAD_BYTES) {
+            true => self.head(source, at, level)?,
+            false => self.head(source.pool(), at, level)?,
+        };
+        match (near || head.bytes > INNER_BYTES) && are_changed(source, &head) {
             true => self.below::<K>(source, head, to),
             false => self.below::<K>(source.pool(), head, to),
+        }
+    }
+
+    /// Same as [`Tree::head`]. Whether the node is changed is looked up at little price.
+    #[inline(always)]
+    fn leaf_head(&self, source: &impl Source, at: u64) -> Result<Head> {
+        match source.is_changed_near(at, HEAD_BYTES) {
+            true => self.head(source, at, 0),
+            false => self.head(source.pool(), at, 0),
         }
     }
 
@@ -143,7 +152,7 @@ impl Tree {
             at = below;
             steps.push((head, child));
         }
-        let node = self.head(source, at, 0)?;
+        let node = self.leaf_head(source, at)?;
         Ok(Some(Path { steps, node }))
     }
 
@@ -165,7 +174,7 @@ impl Tree {
                 source.prefetch(at, INNER_BYTES);
             }
         }
-        let leaf = self.head(source, at, 0)?;
+        let leaf = self.leaf_head(source, at)?;
         // A binary search reads keys one after the other; prefetching all of them overlaps the reads.
         for entry in 0..leaf.order.len() {
             source.prefetch(leaf.at + leaf.entry(entry).key_at(), 8);
@@ -232,7 +241,7 @@ impl Tree {
         numbers: Range<usize>,
         key: &[u8],
     ) -> Result<std::result::Result<usize, usize>> {
-        if source.is_changed_near(head.at, head.bytes) {
+        if are_changed(source, head) {
             return search(numbers, |entry| self.compare::<K>(source, head, entry, key));
         }
         let pool = source.pool();
@@ -288,6 +297,13 @@ impl Tree {
     ///
     /// The entries are not in the pool.
     pub fn entries(&self, source: &impl Source, head: &Head) -> Result<Vec<Entry>> {
+        match are_changed(source, head) {
+            true => self.entries_of(source, head),
+            false => self.entries_of(source.pool(), head),
+        }
+    }
+
+    fn entries_of(&self, source: &impl Source, head: &Head) -> Result<Vec<Entry>> {
         let entries = (0..head.order.len()).map(|entry| {
             let slot = head.entry(entry);
             if self.checked {
@@ -324,6 +340,12 @@ impl Tree {
         })?;
         Ok(Stored::apart(pointer, bytes, self.part))
     }
+}
+
+/// Returns whether there may be changes of the entries of a node that are not in the pool yet.
+#[inline(always)]
+fn are_changed(source: &impl Source, head: &Head) -> bool {
+    source.is_changed_near(head.at + HEAD_BYTES, head.bytes.saturating_sub(HEAD_BYTES))
 }
 
 /// Returns the number among sorted ones that `compare` finds equal, or as an error the first that it finds
