@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use terrace_base::Result;
-use terrace_live::attach::perform;
-use terrace_live::compare::Step;
+use terrace_live::measure::compare::Step;
+use terrace_live::run::attach::perform;
 use terrace_live::run::{Policies, Way};
 use terrace_report::attach::{AttachDocument, text};
 

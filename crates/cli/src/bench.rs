@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use terrace_base::output::print;
 use terrace_base::{Error, Exit, Output, Result};
-use terrace_live::bench::{Bench, Event};
-use terrace_live::suite::{BUILT_IN, Program, Suite};
+use terrace_live::measure::bench::{Bench, Event};
+use terrace_live::measure::suite::{BUILT_IN, Program, Suite};
 use terrace_report::bench::{BenchDocument, Row};
 use terrace_report::document::Document;
 

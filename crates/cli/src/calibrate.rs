@@ -27,7 +27,7 @@ pub fn calibrate(arguments: args::Calibrate) -> Result<ExitCode> {
     let mut screen = Screen::new(Place::Line, false);
     let probe = command_of_probe()?;
     let calibration =
-        terrace_live::calibrate::calibrate(&probe, &tier, &mut |event| screen.say(event))?;
+        terrace_live::measure::calibrate::calibrate(&probe, &tier, &mut |event| screen.say(event))?;
     let machine = terrace_validate::machine::machine(&calibration);
     let cache = Cache::measure();
     let text = text(&calibration, &machine, &cache);
@@ -51,7 +51,7 @@ pub fn probe(arguments: &args::Probe) -> Result<ExitCode> {
     // SAFETY: the calibration that started this process passed the descriptor for it to own; where it is not open,
     // writing fails.
     let mut to = unsafe { File::from_raw_fd(arguments.descriptor) };
-    terrace_live::probe::tell(arguments.pages, &mut to)?;
+    terrace_live::measure::probe::tell(arguments.pages, &mut to)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use terrace_base::{Bytes, Error, Exit, Result, program};
 use terrace_extend::memory::{Memory, catalogue};
 use terrace_extend::{Outcome, Session};
-use terrace_live::dram::Dram;
-use terrace_live::placement::{Answers, Placement};
+use terrace_live::steer::placement::{Answers, Placement};
+use terrace_live::system::dram::Dram;
 use terrace_region::Settings;
 use terrace_report::extend::{ExtendDocument, text};
 

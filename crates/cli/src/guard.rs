@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use terrace_base::Result;
-use terrace_live::guardian;
+use terrace_live::machine::guardian;
 
 use crate::args;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use terrace_base::output::open_now;
 use terrace_base::{Context, Result};
-use terrace_live::compare::Step;
+use terrace_live::measure::compare::Step;
 use terrace_live::run::Event;
 use terrace_report::interval::IntervalLine;
 

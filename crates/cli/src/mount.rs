@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use terrace_base::mounts::unmount_dead;
 use terrace_base::{Context, Error, Output, Result, Signals};
 use terrace_filecache::mount::{End, Logged, Mount, Settings, status};
-use terrace_live::journal::{Change, Journal, state_directory};
+use terrace_live::machine::journal::{Change, Journal, state_directory};
 use terrace_report::mount::{MountDocument, line, prometheus, text};
 use terrace_trace::lost::Loss;
 use terrace_trace::record::LEVEL;

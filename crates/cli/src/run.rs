@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use terrace_base::{Bytes, Result};
-use terrace_live::compare::{Request, perform};
-use terrace_live::lesson::LessonFile;
-use terrace_live::placement::Placement;
+use terrace_live::measure::compare::{Request, perform};
 use terrace_live::program::Invocation;
 use terrace_live::run::Measures;
+use terrace_live::steer::lesson::LessonFile;
+use terrace_live::steer::placement::Placement;
 use terrace_report::schema::RunDocument;
 use terrace_sim::place::PlacementFile;
 

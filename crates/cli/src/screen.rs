@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use terrace_live::compare::Step;
+use terrace_live::measure::compare::Step;
 use terrace_live::run::{Event, Status};
 use terrace_report::status::StatusLine;
 

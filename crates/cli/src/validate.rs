@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use terrace_base::{Context, Error, Result};
-use terrace_live::calibrate::Calibration;
-use terrace_live::input::Input;
+use terrace_live::measure::calibrate::Calibration;
 use terrace_live::program::Invocation;
+use terrace_live::program::input::Input;
 use terrace_report::calibrate;
 use terrace_report::validate::mix::{MixValidationDocument, text as validation_of_mix};
 use terrace_report::validate::{ValidationDocument, text};

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use terrace_heap::{Heap, Place, Ptr};
-use terrace_live::fault_sample::{Periods, SampledFault};
-use terrace_live::mappings::Region;
 use terrace_live::run::Faults;
+use terrace_live::watch::fault_sample::{Periods, SampledFault};
+use terrace_live::watch::mappings::Region;
 use terrace_policy::{Location, Page, Space};
 use terrace_report::bench::BenchDocument;
 use terrace_report::document::Document;

@@ -12,7 +12,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use terrace_live::slots::Slots;
+use terrace_live::watch::slots::Slots;
 use terrace_policy::{Location, PAGE_BYTES, Page, Slot, Space};
 
 const GIBIBYTES: u64 = 75;

@@ -1,5 +1,8 @@
 //! The program: started in its cgroup, and waited for.
 
+pub(crate) mod image;
+pub mod input;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -13,10 +16,10 @@ use std::time::{Duration, Instant};
 use terrace_base::program::{find, is_path};
 use terrace_base::{Blocked, Context, Error, Exit, Inherited, Result, Signals, Target, User};
 
-use crate::cpus::Cpus;
-use crate::image::Image;
-use crate::input::Input;
 use crate::nodes::binding;
+use crate::program::image::Image;
+use crate::program::input::Input;
+use crate::system::cpus::Cpus;
 
 /// What a program used, as `wait4` tells it: of itself and of the children it waited for.
 #[derive(Clone, Copy, Debug)]

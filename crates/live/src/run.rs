@@ -1,5 +1,11 @@
 //! One program, run one way: with its budget, its tier and its steering, measured.
 
+pub mod attach;
+pub mod interval;
+pub(crate) mod outcome;
+pub(crate) mod running;
+pub mod turn;
+
 mod life;
 mod limits_seen;
 mod measured;
@@ -10,35 +16,36 @@ use std::time::Duration;
 
 use terrace_policy::migration;
 
-use crate::accounts::Accounts;
-use crate::budget::{Budget, Limits};
-use crate::delegation::{Leaf, Needed};
-use crate::dram;
-use crate::faults::Whose;
-use crate::hierarchy::{Hierarchies, Version};
-use crate::journal::{Change, Journal, state_directory};
-use crate::neighbours;
+use crate::group::accounts::Accounts;
+use crate::group::budget::{Budget, Limits};
+use crate::group::delegation::{Leaf, Needed};
+use crate::group::hierarchy::{Hierarchies, Version};
+use crate::group::scope;
+use crate::group::swapped::SwapCounter;
+use crate::machine::journal::{Change, Journal, state_directory};
+use crate::machine::neighbours;
+use crate::machine::peers::Peers;
+use crate::machine::pool::Pool;
+use crate::machine::view::View;
+use crate::machine::zswap::{self, Charge, Zswap};
 use crate::nodes::balancing::Balancing;
 use crate::nodes::{self, Migrator, Nodes};
-use crate::peers::Peers;
-use crate::placement::{Answers, Placement};
-use crate::pool::Pool;
-use crate::privilege;
 use crate::program::Invocation;
-use crate::running::{Counts, Running};
-use crate::scope;
-use crate::swapped::SwapCounter;
+use crate::run::running::{Counts, Running};
+use crate::run::turn::{Turn, Waiting};
+use crate::steer::placement::{Answers, Placement};
+use crate::system::dram;
+use crate::system::privilege;
 use crate::tier::swapoff::Say;
-use crate::tier::{Demand, Spec, Tier};
-use crate::turn::{Turn, Waiting};
-use crate::view::View;
-use crate::waits::Waits;
-use crate::written;
-use crate::zswap::{self, Charge, Zswap};
+use crate::tier::{Demand, Remark, Spec, Tier};
+use crate::watch::faults::Whose;
+use crate::watch::waits::Waits;
+use crate::watch::written;
 use terrace_base::{Bytes, Result, Signals};
 
-pub use crate::dram::Dram;
-pub use crate::outcome::{Event, Faults, Observer, Outcome, Status};
+pub use crate::run::outcome::{Event, Observer, Outcome, Status};
+pub use crate::steer::steered::Faults;
+pub use crate::system::dram::Dram;
 pub use measured::Settle;
 pub use way::{Policies, Way};
 
@@ -124,7 +131,11 @@ impl Session {
         self.footprint = footprint;
         let default = Spec::Directory(self.journal.state().to_owned());
         let spec = spec.unwrap_or(&default);
-        let tier = Tier::prepare(spec, demand, &mut self.journal, observer)?;
+        let say = &mut |remark: Remark| match remark {
+            Remark::Notice(text) => observer(Event::Notice(text)),
+            Remark::Warning(text) => observer(Event::Warning(text)),
+        };
+        let tier = Tier::prepare(spec, demand, &mut self.journal, say)?;
         self.tier = Some(tier);
         Ok(())
     }
@@ -328,7 +339,8 @@ impl Session {
             Way::Migration(spec) => spec.clone(),
             Way::Placed => (&migration::never::ENTRY).into(),
             Way::KernelTiering => {
-                return Ok((None, Some(nodes.tier(&mut self.journal, observer)?)));
+                let notice = &mut |text: &str| observer(Event::Notice(text));
+                return Ok((None, Some(nodes.tier(&mut self.journal, notice)?)));
             }
             _ => return Ok((None, None)),
         };

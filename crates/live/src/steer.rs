@@ -3,6 +3,10 @@
 //! One thread beside the program (`driver`). It polls, and sleeps between two looks, longer the longer
 //! nothing happens, so that a program that does not fault pays nothing for it.
 
+pub mod lesson;
+pub mod placement;
+pub(crate) mod steered;
+
 mod driver;
 mod duty_cycle;
 mod epochs;
@@ -15,11 +19,11 @@ use std::time::Duration;
 use terrace_base::{Result, lock};
 use terrace_policy::prefetch::{Constituent, Engine, Lesson, Lessons, LifeStory};
 
-use crate::evictor::Evictor;
-use crate::faults::FaultStream;
-use crate::sysctl::PageCluster;
-use crate::tally::ProcessFigures;
-use crate::worker::Worker;
+use crate::fetch::evictor::Evictor;
+use crate::machine::sysctl::PageCluster;
+use crate::system::worker::Worker;
+use crate::watch::faults::FaultStream;
+use crate::watch::tally::ProcessFigures;
 use driver::Driver;
 pub use trials::Gauge;
 

@@ -1,5 +1,7 @@
 //! The slower tier: one or several swap areas to which the kernel moves pages.
 
+pub mod balance;
+
 pub(crate) mod area;
 mod bound;
 mod demotion;
@@ -31,11 +33,10 @@ use terrace_base::{Bytes, Error, Result, lock};
 use terrace_policy::prefetch::Costs;
 use uuid::Uuid;
 
-use crate::journal::{Change, Journal};
-use crate::outcome::Event;
-use crate::pool::Pool;
-use crate::swapped::SwapCounter;
-use crate::written;
+use crate::group::swapped::SwapCounter;
+use crate::machine::journal::{Change, Journal};
+use crate::machine::pool::Pool;
+use crate::watch::written;
 
 pub use area::{Area, SMALLEST};
 pub use bound::{Bound, Demand};
@@ -93,6 +94,15 @@ pub struct Compressed {
     pub moved: Option<Moved>,
 }
 
+/// What is said of a tier that is prepared.
+#[derive(Clone, Copy, Debug)]
+pub enum Remark<'a> {
+    /// A sentence about it.
+    Notice(&'a str),
+    /// What is destroyed; shown even if quiet output was asked for.
+    Warning(&'a str),
+}
+
 impl Tier {
     /// Prepares a tier of the size that `demand` asks for; if that is unknown, the tier grows with
     /// the use of the program, up to a bound. `observer` is told of what is destroyed, and of a
@@ -104,9 +114,9 @@ impl Tier {
         spec: &Spec,
         demand: &Demand,
         journal: &mut Journal,
-        observer: &mut dyn FnMut(Event),
+        observer: &mut dyn FnMut(Remark),
     ) -> Result<Self> {
-        let say = &mut |text: &str| observer(Event::Warning(text));
+        let say = &mut |text: &str| observer(Remark::Warning(text));
         if !Path::new("/proc/swaps").exists() {
             return Err(Error::failure(
                 "this kernel has no swap (CONFIG_SWAP is off); boot one that has",
@@ -142,7 +152,7 @@ impl Tier {
             Spec::TwoLevels(disk) => Self::two_levels(disk, demand, journal, say),
         }?;
         if let Some(notice) = tier.bound.and_then(|bound| bound.notice(demand.wanted)) {
-            observer(Event::Notice(&notice));
+            observer(Remark::Notice(&notice));
         }
         Ok(tier)
     }

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use terrace_base::Bytes;
-use terrace_live::attach::{End, Results};
-use terrace_live::compare::kernel_release;
-use terrace_live::dram;
+use terrace_live::measure::compare::kernel_release;
 use terrace_live::run::Faults;
+use terrace_live::run::attach::{End, Results};
+use terrace_live::system::dram;
 
 use crate::constituent::Constituent;
 use crate::document::Document;
@@ -279,11 +279,11 @@ fn settings(document: &AttachDocument) -> String {
 mod tests {
     use std::time::Duration;
 
-    use terrace_live::attach::Foreseen;
-    use terrace_live::counters::SwapCounters;
-    use terrace_live::limit::Limit;
+    use terrace_live::group::counters::SwapCounters;
+    use terrace_live::group::limit::Limit;
+    use terrace_live::run::attach::Foreseen;
     use terrace_live::steer::{Parts, Progress};
-    use terrace_live::tally::ProcessFigures;
+    use terrace_live::watch::tally::ProcessFigures;
 
     use super::*;
 

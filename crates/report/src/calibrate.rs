@@ -4,7 +4,7 @@ use comfy_table::Table;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Nanos};
-use terrace_live::calibrate::Calibration;
+use terrace_live::measure::calibrate::Calibration;
 use terrace_live::sched::cache::Cache;
 use terrace_sim::pages::Machine;
 
@@ -164,7 +164,7 @@ fn micros(nanos: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terrace_live::probe::Readings;
+    use terrace_live::measure::probe::Readings;
 
     #[test]
     fn a_document_comes_back_and_another_schema_does_not() {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use terrace_base::Bytes;
-use terrace_live::compare::Step;
-use terrace_live::interval::Interval;
+use terrace_live::measure::compare::Step;
+use terrace_live::run::interval::Interval;
 use terrace_policy::prefetch::LifeStory;
 
 use crate::waits::Waits;

@@ -1,7 +1,7 @@
 //! What steering saw and did, by process: in JSON and as a table.
 
 use serde::{Deserialize, Serialize};
-use terrace_live::tally::ProcessFigures;
+use terrace_live::watch::tally::ProcessFigures;
 
 /// Figures of one process. `fetched` is the sum of `used`, `late`, `reissued` and `wasted`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,12 +7,12 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use terrace_base::{Bytes, median};
-use terrace_live::balance::Balance;
-use terrace_live::compare::{Effective, Results, Runs};
+use terrace_live::machine::pool::Pool;
+use terrace_live::machine::zswap::Served;
+use terrace_live::measure::compare::{Effective, Results, Runs};
 use terrace_live::nodes::Figures;
-use terrace_live::pool::Pool;
 use terrace_live::run::Outcome;
-use terrace_live::zswap::Served;
+use terrace_live::tier::balance::Balance;
 use terrace_policy::prefetch::LifeStory;
 
 use crate::lifetime::{self, Endurance, in_words};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::{Exit, median};
-use terrace_live::compare::{Effective, Results, Runs};
+use terrace_live::machine::view::View;
+use terrace_live::machine::zswap::Served;
+use terrace_live::measure::compare::{Effective, Results, Runs};
 use terrace_live::nodes;
 use terrace_live::run::{Faults, Outcome};
 use terrace_live::tier::Compressed;
-use terrace_live::view::View;
-use terrace_live::zswap::Served;
 use terrace_policy::prefetch::LifeStory;
 
 use crate::constituent::Constituent;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use terrace_base::Bytes;
-use terrace_live::compare::Step;
+use terrace_live::measure::compare::Step;
 use terrace_live::run::Status;
 
 use crate::run::{count, rate};
@@ -75,8 +75,8 @@ fn clock(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terrace_live::budget::Usage;
-    use terrace_live::counters::SwapCounters;
+    use terrace_live::group::budget::Usage;
+    use terrace_live::group::counters::SwapCounters;
     use terrace_live::run::Way;
     use terrace_live::steer::Progress;
     use terrace_policy::prefetch::LifeStory;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
-use terrace_live::waits::{Figures, Measured, Moment, Recent};
+use terrace_live::watch::waits::{Figures, Measured, Moment, Recent};
 
 use crate::html::{Axis, Plot, Unit};
 use crate::run::count;

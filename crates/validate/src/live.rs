@@ -1,12 +1,12 @@
 //! The live half: the program alternately with all the DRAM it wants and under its budget.
 
 use terrace_base::{Bytes, Error, Result};
-use terrace_live::compare;
-use terrace_live::input::Inputs;
+use terrace_live::machine::view::View;
+use terrace_live::measure::compare;
 use terrace_live::program::Invocation;
+use terrace_live::program::input::Inputs;
 use terrace_live::run::{Dram, Event, Outcome, Policies, Session, Way};
 use terrace_live::tier::{self, Demand};
-use terrace_live::view::View;
 use terrace_sim::pages::Prefetch;
 
 /// What is measured.

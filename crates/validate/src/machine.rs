@@ -1,7 +1,7 @@
 //! The simulator's machine from a calibration of the real one.
 
 use terrace_base::Nanos;
-use terrace_live::calibrate::Calibration;
+use terrace_live::measure::calibrate::Calibration;
 use terrace_policy::PAGE_BYTES;
 use terrace_sim::pages::{FaultCost, Machine, Measured, Shootdown};
 
@@ -68,8 +68,8 @@ fn nanos(time: f64) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terrace_live::device::{Depth, Device};
-    use terrace_live::probe::Readings;
+    use terrace_live::measure::device::{Depth, Device};
+    use terrace_live::measure::probe::Readings;
 
     fn calibration() -> Calibration {
         Calibration {

@@ -4,13 +4,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use terrace_base::{Bytes, Error, Nanos, Result, median};
-use terrace_live::calibrate::{Calibration, calibrate};
-use terrace_live::compare::require;
-use terrace_live::counters::kernel_drops_zeros;
-use terrace_live::input::Inputs;
+use terrace_live::group::counters::kernel_drops_zeros;
+use terrace_live::machine::sysctl;
+use terrace_live::measure::calibrate::{Calibration, calibrate};
+use terrace_live::measure::compare::require;
 use terrace_live::program::Invocation;
+use terrace_live::program::input::Inputs;
 use terrace_live::run::{Dram, Event, Outcome, Session};
-use terrace_live::{privilege, sysctl, tier};
+use terrace_live::system::privilege;
+use terrace_live::tier;
 use terrace_sim::pages::{Prefetch, ZeroPages, names};
 use terrace_trace::record::{Level, RecordSettings, Recorded, Tools};
 

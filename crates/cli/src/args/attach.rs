@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use terrace_base::count::whole;
-use terrace_live::attach::Request;
-use terrace_live::target::Target;
+use terrace_live::group::target::Target;
+use terrace_live::run::attach::Request;
 use terrace_policy::prefetch::Spec;
 use terrace_report::lifetime::Endurance;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use terrace_base::apart::Named;
 use terrace_extend::{Memory, Session};
-use terrace_live::dram::Dram;
+use terrace_live::system::dram::Dram;
 use terrace_policy::{replacement, write};
 
 use super::Results;

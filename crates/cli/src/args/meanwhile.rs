@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use terrace_live::interval::SHORTEST;
+use terrace_live::run::interval::SHORTEST;
 
 use super::time;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use terrace_base::Bytes;
+use terrace_live::machine::zswap;
 use terrace_live::run::Dram;
-use terrace_live::zswap;
 use terrace_policy::eviction;
 use terrace_policy::migration;
 use terrace_policy::prefetch::{Entry, REGISTRY, Spec};

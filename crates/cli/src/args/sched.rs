@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
-use terrace_live::cpus::Cpus;
+use terrace_live::group::target::Target;
 use terrace_live::program::Invocation;
 use terrace_live::sched::run::Mix;
 use terrace_live::sched::{Wanted, counters, mix};
-use terrace_live::target::Target;
+use terrace_live::system::cpus::Cpus;
 use terrace_policy::registry::split_list;
 use terrace_policy::sched::Spec;
 

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use terrace_base::{Error, Result};
 
 use super::debugfs;
-use crate::journal::{Change, Journal};
-use crate::knobs::{self, Knob, Knobs};
-use crate::sysctl::{directory, is_forbidden};
+use crate::machine::journal::{Change, Journal};
+use crate::machine::knobs::{self, Knob, Knobs};
+use crate::machine::sysctl::{directory, is_forbidden};
 
 const SWITCH: &str = "/proc/sys/kernel/numa_balancing";
 const DEMOTION: &str = "/sys/kernel/mm/numa/demotion_enabled";

@@ -9,9 +9,9 @@ use std::io;
 use terrace_base::{Context, Result, answered};
 use terrace_policy::{PAGE_BYTES, Page, Space};
 
-use crate::cpus::Cpus;
-use crate::memory::Mapping;
-use crate::pagemap::{is_anonymous, read_entries};
+use crate::system::cpus::Cpus;
+use crate::system::memory::Mapping;
+use crate::watch::pagemap::{is_anonymous, read_entries};
 
 /// Memory comes from these nodes alone (linux/mempolicy.h).
 const MPOL_BIND: libc::c_int = 2;

@@ -11,7 +11,7 @@ use terrace_policy::{PAGE_BYTES, Page, Space};
 
 use super::binding::{bind_mapping, move_pages};
 use super::topology;
-use crate::memory::Mapping;
+use crate::system::memory::Mapping;
 
 /// Memory that is chased through: more than most last-level caches hold.
 const AREA: Bytes = Bytes(64 << 20);

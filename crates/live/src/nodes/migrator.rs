@@ -28,12 +28,12 @@ use super::binding::{bound_to, draw_nothing, find_marked, move_pages};
 use super::figures::Figures;
 use super::numbers::Numbers;
 use super::timeline::{Moment, Timeline};
-use crate::budget::NodeCounter;
-use crate::cgroup::processes_in;
-use crate::clock;
-use crate::faults::FaultStream;
-use crate::pagemap::{is_anonymous, is_own_alone, private, read_entries};
-use crate::worker::Worker;
+use crate::group::budget::NodeCounter;
+use crate::group::cgroup::processes_in;
+use crate::system::clock;
+use crate::system::worker::Worker;
+use crate::watch::faults::FaultStream;
+use crate::watch::pagemap::{is_anonymous, is_own_alone, private, read_entries};
 
 /// Pause between two steps.
 const STEP: Duration = Duration::from_millis(5);

@@ -25,11 +25,10 @@ use std::path::PathBuf;
 use terrace_base::{Bytes, Context, Error, Result};
 use terrace_policy::migration::{self, Costs};
 
-use crate::budget::Budget;
-use crate::cpus::Cpus;
-use crate::faults::FaultStream;
-use crate::journal::Journal;
-use crate::outcome::{Event, Observer};
+use crate::group::budget::Budget;
+use crate::machine::journal::Journal;
+use crate::system::cpus::Cpus;
+use crate::watch::faults::FaultStream;
 
 pub use figures::Figures;
 pub use timeline::Moment;
@@ -149,12 +148,12 @@ impl Nodes {
     ///
     /// # Errors
     /// A failure if the kernel cannot.
-    pub fn tier(&self, journal: &mut Journal, observer: Observer) -> Result<Balancing> {
+    pub fn tier(&self, journal: &mut Journal, notice: &mut dyn FnMut(&str)) -> Result<Balancing> {
         let balancing = Balancing::tiering(journal)?;
         if !topology::is_lower_tier(self.fast, self.slow) {
-            observer(Event::Notice(
+            notice(
                 "the kernel takes both nodes for memory of one tier, so it demotes nothing by itself",
-            ));
+            );
         }
         Ok(balancing)
     }

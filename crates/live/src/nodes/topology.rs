@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use terrace_base::Bytes;
 
-use crate::cpus::Cpus;
+use crate::system::cpus::Cpus;
 
 const NODES: &str = "/sys/devices/system/node";
 /// Tiers of memory (Linux 6.1 and later).

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use terrace_base::{Exit, Result, Target};
 
 use super::{Event, Observer, Outcome, Session};
-use crate::budget::Budget;
-use crate::cgroup::processes_in;
+use crate::group::budget::Budget;
+use crate::group::cgroup::processes_in;
+use crate::machine::sysctl::{Hand, PageCluster};
+use crate::machine::view::Covers;
 use crate::program::{Invocation, Program};
-use crate::running::Running;
-use crate::sysctl::{Hand, PageCluster};
-use crate::view::Covers;
-use crate::written;
+use crate::run::running::Running;
+use crate::watch::written;
 
 /// Time that processes may outlive the program before a notice says so.
 const STRAGGLE: Duration = Duration::from_millis(300);

@@ -3,10 +3,10 @@
 use terrace_base::Result;
 
 use super::{Event, Observer, Session};
-use crate::budget::Budget;
-use crate::peers::Peers;
+use crate::group::budget::Budget;
+use crate::machine::peers::Peers;
+use crate::machine::view::{self, Covers, View};
 use crate::program::Invocation;
-use crate::view::{self, Covers, View};
 
 impl Session {
     /// Returns what programs have seen of memory limits so far; none before the first run.

@@ -8,18 +8,18 @@ use terrace_base::{Bytes, Result};
 use super::life::Held;
 use super::steering::leave_lesson;
 use super::{Event, Observer, Outcome, Session, Status, Way};
-use crate::accounts::Accounts;
-use crate::budget::{Budget, Limits};
-use crate::counters::SwapCounters;
-use crate::footprint::Footprint;
-use crate::pool::Pool;
+use crate::group::accounts::Accounts;
+use crate::group::budget::{Budget, Limits};
+use crate::group::counters::SwapCounters;
+use crate::group::footprint::Footprint;
+use crate::group::swapped::SwapCounter;
+use crate::machine::pool::Pool;
+use crate::machine::sysctl::Hand;
+use crate::machine::zswap::{self, Charge};
 use crate::program::Invocation;
-use crate::running::{Counts, Running};
-use crate::steered::Steered;
-use crate::swapped::SwapCounter;
-use crate::sysctl::Hand;
+use crate::run::running::{Counts, Running};
+use crate::steer::steered::Steered;
 use crate::tier::Tier;
-use crate::zswap::{self, Charge};
 
 /// Pause between two looks at the memory of the program.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

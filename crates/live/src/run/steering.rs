@@ -4,16 +4,16 @@ use terrace_base::{Bytes, Context, Error, Result};
 use terrace_policy::prefetch::{Costs, Engine, Lessons};
 
 use super::{Event, Observer, Outcome, Session, Way};
-use crate::budget::Budget;
-use crate::dram;
-use crate::faults::FaultStream;
-use crate::journal::Change;
+use crate::group::budget::Budget;
+use crate::machine::journal::Change;
+use crate::machine::sysctl::{Attempt, Hand, PageCluster};
+use crate::machine::zswap;
+use crate::run::turn::{self, Waiting};
 use crate::steer::Aids;
-use crate::steered::Steered;
-use crate::sysctl::{Attempt, Hand, PageCluster};
+use crate::steer::steered::Steered;
+use crate::system::dram;
 use crate::tier::MEMORY_COSTS;
-use crate::turn::{self, Waiting};
-use crate::zswap;
+use crate::watch::faults::FaultStream;
 
 impl Session {
     /// Starts to steer a program with this DRAM, if the way is one that steers. Otherwise returns

@@ -3,11 +3,11 @@
 use terrace_base::{Bytes, Error, Result};
 use terrace_policy::{eviction, migration, prefetch};
 
-use crate::budget::Budget;
-use crate::evictor::Evictor;
-use crate::lesson::LessonFile;
-use crate::reserve::Reserve;
-use crate::room::Room;
+use crate::fetch::evictor::Evictor;
+use crate::group::budget::Budget;
+use crate::group::reserve::Reserve;
+use crate::group::room::Room;
+use crate::steer::lesson::LessonFile;
 
 /// One way to run a program whose memory is larger than its DRAM.
 #[derive(Clone)]

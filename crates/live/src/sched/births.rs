@@ -6,7 +6,7 @@
 use perf_event::events::Software;
 use perf_event::{Builder, Sampler};
 
-use crate::cpus::Cpus;
+use crate::system::cpus::Cpus;
 
 /// Bytes of the ring of a CPU: room for some 300 forks.
 const RING_BYTES: usize = 16 * 1024;

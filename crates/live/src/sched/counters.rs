@@ -11,7 +11,7 @@ use perf_event::events::Hardware;
 use perf_event::{Builder, Counter, Group, GroupData, ReadFormat};
 
 use super::load::Stat;
-use crate::perf;
+use crate::system::perf;
 
 /// Events of a task: cycles, instructions, and misses of the last-level cache.
 const EVENTS: [Hardware; 3] = [

@@ -7,7 +7,7 @@ use terrace_base::Exit;
 use super::choice::Way;
 use super::counters::Counts;
 use super::turns::Spell;
-use crate::cpus::Cpus;
+use crate::system::cpus::Cpus;
 
 /// Waits for a CPU of tasks that sleep.
 #[derive(Clone, Copy, Debug, PartialEq)]

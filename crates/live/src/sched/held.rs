@@ -12,8 +12,8 @@ use terrace_base::process::Figures;
 
 use super::attributes::{Attributes, IDLE, SLICES_NS, has_slices};
 use super::population::threads_of;
-use crate::cpus::Cpus;
-use crate::members::{Member, everyone, running};
+use crate::group::members::{Member, everyone, running};
+use crate::system::cpus::Cpus;
 
 /// A task, and the attributes that it was found with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,8 +12,8 @@ use super::births::{Birth, Births};
 use super::counters::{Counts, missing};
 use super::sample::Sample;
 use super::watched::Watched;
-use crate::cgroup::processes_in;
-use crate::members::{Member, everyone, running};
+use crate::group::cgroup::processes_in;
+use crate::group::members::{Member, everyone, running};
 
 /// Pause between two lists of processes: so many times the time that one takes, within bounds.
 const LIST_EVERY: (u32, Duration, Duration) =

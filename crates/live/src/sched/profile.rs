@@ -14,9 +14,9 @@ use super::cache::{Cache, sweep};
 use super::counters::{self, Counters};
 use super::figures::ProgramFigures;
 use super::run::{Mix, Session, Settings};
-use crate::cpus::Cpus;
 use crate::program::Invocation;
-use crate::worker::Worker;
+use crate::system::cpus::Cpus;
+use crate::system::worker::Worker;
 
 /// Memory that the neighbour sweeps through, in cache sizes, and at most.
 const SWEPT: (u64, Bytes) = (2, Bytes(256 << 20));

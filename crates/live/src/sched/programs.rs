@@ -6,8 +6,8 @@ use std::thread;
 use terrace_base::process::started;
 use terrace_base::{Context, Exit, Result, Signals};
 
-use crate::cpus::Cpus;
 use crate::program::{Ended, Invocation, Program};
+use crate::system::cpus::Cpus;
 
 /// Programs that were started.
 pub(crate) struct Programs {

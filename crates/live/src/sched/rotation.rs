@@ -25,8 +25,8 @@ use super::counters::Reading;
 use super::held::Changed;
 use super::mechanism::{Mechanism, Steered};
 use super::sample::Sample;
-use crate::cpus::Cpus;
-use crate::worker::Worker;
+use crate::system::cpus::Cpus;
+use crate::system::worker::Worker;
 
 /// Longest pause between two looks at a turn, in which a task that fell asleep keeps it.
 const LOOK_EVERY: Duration = Duration::from_millis(40);

@@ -17,13 +17,13 @@ use super::sample::Sample;
 use super::steering::{Plan, Steering, is_privileged};
 use super::switches::Switches;
 use super::turns::Turns;
-use crate::clock;
-use crate::cpus::Cpus;
-use crate::hierarchy::Mounts;
-use crate::journal::{Journal, state_directory};
-use crate::members::Scope;
+use crate::group::hierarchy::Mounts;
+use crate::group::members::Scope;
+use crate::group::target::Target;
+use crate::machine::journal::{Journal, state_directory};
 use crate::program::Invocation;
-use crate::target::Target;
+use crate::system::clock;
+use crate::system::cpus::Cpus;
 
 /// Pause between two looks at the tasks: so many times the time that one takes, within bounds.
 const LOOK_EVERY: (u32, Duration, Duration) =

@@ -15,9 +15,9 @@ use super::population::Population;
 use super::rotation::Rotation;
 use super::slices::Slices;
 use super::watched::Watched;
-use crate::cpus::Cpus;
-use crate::journal::{Change, Journal};
-use crate::privilege;
+use crate::machine::journal::{Change, Journal};
+use crate::system::cpus::Cpus;
+use crate::system::privilege;
 
 /// Time after which it is judged whether turns come out.
 const JUDGE_EVERY: Duration = Duration::from_secs(1);

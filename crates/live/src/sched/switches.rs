@@ -8,8 +8,8 @@ use std::time::Duration;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
-use crate::clock;
-use crate::cpus::Cpus;
+use crate::system::clock;
+use crate::system::cpus::Cpus;
 
 /// Bytes of the ring of a CPU: room for 5000 switches, more than a second of them.
 const RING_BYTES: usize = 256 * 1024;

@@ -16,14 +16,14 @@ use super::duty_cycle::DutyCycle;
 use super::epochs::Epochs;
 use super::trials::Trials;
 use super::{Aids, Parts, Progress};
-use crate::clock;
-use crate::evictor::Evictor;
-use crate::faults::FaultStream;
-use crate::fetchers::{Batch, Fetchers};
-use crate::latency::Latency;
-use crate::pagemap::Pagemap;
-use crate::reads::Reads;
-use crate::tally::Tally;
+use crate::fetch::evictor::Evictor;
+use crate::fetch::fetchers::{Batch, Fetchers};
+use crate::fetch::latency::Latency;
+use crate::fetch::reads::Reads;
+use crate::system::clock;
+use crate::watch::faults::FaultStream;
+use crate::watch::pagemap::Pagemap;
+use crate::watch::tally::Tally;
 
 /// Pages in one fetch: neighbours in the swap area become one read, and a demand fault waits for at most
 /// one fetch on top of the reads in flight.

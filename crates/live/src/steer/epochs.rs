@@ -3,8 +3,8 @@
 use terrace_policy::page_cluster::{Chooser, Readahead};
 use terrace_policy::prefetch::Costs;
 
-use crate::counters::SwapCounters;
-use crate::sysctl::PageCluster;
+use crate::group::counters::SwapCounters;
+use crate::machine::sysctl::PageCluster;
 
 /// Measures the benefit of the kernel's readahead, epoch by epoch.
 pub(super) struct Epochs {

@@ -6,7 +6,7 @@ use std::path::Path;
 use terrace_base::{Bytes, Error, Result};
 
 use super::area::SMALLEST;
-use crate::dram;
+use crate::system::dram;
 
 /// What a tier has to hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

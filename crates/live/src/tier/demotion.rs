@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use terrace_base::{Context, Result};
 
 use super::zram;
-use crate::worker::Task;
+use crate::system::worker::Task;
 
 /// Time for which a page in zram is not touched before it goes to the disk, up to twice that. Chosen, not
 /// measured: at 60 us a read, a page that comes back right then has cost six millionths of this time.

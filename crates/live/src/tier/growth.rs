@@ -16,8 +16,8 @@ use terrace_base::{Bytes, Error, Result, lock};
 use super::area::{Area, SMALLEST};
 use super::identity::Identity;
 use super::{file, swaps};
-use crate::swapped::SwapCounter;
-use crate::worker::Task;
+use crate::group::swapped::SwapCounter;
+use crate::system::worker::Task;
 
 /// Size of the first area.
 const FIRST: Bytes = Bytes(1 << 30);

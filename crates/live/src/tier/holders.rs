@@ -7,7 +7,7 @@ use std::fs;
 
 use terrace_base::Bytes;
 
-use crate::members::everyone;
+use crate::group::members::everyone;
 
 /// Number of programs that a sentence names.
 const NAMED: usize = 4;

@@ -80,7 +80,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::busy::while_busy;
+    use crate::system::busy::while_busy;
 
     #[test]
     #[ignore = "needs root and loop devices; run by make test-root"]

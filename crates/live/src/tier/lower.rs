@@ -15,7 +15,7 @@ use super::identity::Identity;
 use super::loop_device::LoopDevice;
 use super::swapoff::Say;
 use super::{Demand, Spec, file, sizes, zram};
-use crate::journal::{Change, Journal};
+use crate::machine::journal::{Change, Journal};
 
 /// The file or device; removed, or blank again, when dropped. The zram device must have been reset by then.
 #[derive(Debug)]

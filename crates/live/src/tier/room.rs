@@ -27,9 +27,9 @@ use terrace_base::block::Header;
 use terrace_base::block::swaps::{Swap, active};
 
 use super::swaps::NEGLIGIBLE;
-use crate::cgroup::{groups_in, value_of};
-use crate::dram;
-use crate::hierarchy::{Mounts, Version};
+use crate::group::cgroup::{groups_in, value_of};
+use crate::group::hierarchy::{Mounts, Version};
+use crate::system::dram;
 
 /// Available memory that is left to programs, at least.
 const SPARE: Bytes = Bytes(256 << 20);

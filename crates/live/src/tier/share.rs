@@ -4,7 +4,7 @@ use terrace_base::Bytes;
 use terrace_base::block::swaps::Swap;
 
 use super::NEGLIGIBLE;
-use crate::swapped::SwapCounter;
+use crate::group::swapped::SwapCounter;
 
 /// Places that a processor sets aside for pages to come, and keeps of those that went, before the machine
 /// has them again (`SWAP_SLOTS_CACHE_SIZE`, before Linux 6.14).

@@ -32,10 +32,10 @@ use terrace_base::{Blocked, Bytes, Context, Error, Result};
 use super::holders::{holders, named};
 use super::room::Room;
 use super::swaps::find;
-use crate::lock::wait;
-use crate::memory::Mapping;
-use crate::privilege::is_root;
-use crate::sysctl::open_lock;
+use crate::machine::sysctl::open_lock;
+use crate::system::lock::wait;
+use crate::system::memory::Mapping;
+use crate::system::privilege::is_root;
 
 /// The lock, which names the area while one is switched off.
 const LOCK: &str = "/run/terrace-swapoff.lock";

@@ -11,7 +11,7 @@ use std::time::Duration;
 use terrace_base::block::swaps::{Swap, active};
 use terrace_base::{Bytes, answered};
 
-use crate::lock::lock;
+use crate::system::lock::lock;
 
 /// The kernel's highest priority, before all other areas of the machine.
 const HIGHEST: i32 = 0x7fff;

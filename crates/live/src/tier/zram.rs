@@ -13,9 +13,9 @@ use terrace_base::{Bytes, Error, Result};
 
 use super::area::Area;
 use super::identity::Identity;
-use crate::busy::while_busy;
-use crate::journal::{Change, Journal};
-use crate::pool::Pool;
+use crate::machine::journal::{Change, Journal};
+use crate::machine::pool::Pool;
+use crate::system::busy::while_busy;
 
 const CONTROL: &str = "/sys/class/zram-control";
 /// The file that names a device's disk, which kernels with CONFIG_ZRAM_WRITEBACK have.
@@ -270,8 +270,8 @@ pub(super) fn remove(number: u32, added: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::State as StateDirectory;
-    use crate::journal::leftover::Found;
+    use crate::machine::journal::State as StateDirectory;
+    use crate::machine::journal::leftover::Found;
 
     /// Takes a device in a process that is killed as soon as it has one; returns its state
     /// directory.

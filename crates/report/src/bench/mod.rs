@@ -4,9 +4,9 @@ mod table;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::{Error, Result};
-use terrace_live::bench;
-use terrace_live::compare::kernel_release;
-use terrace_live::dram;
+use terrace_live::measure::bench;
+use terrace_live::measure::compare::kernel_release;
+use terrace_live::system::dram;
 
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};

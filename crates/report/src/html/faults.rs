@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use terrace_base::Bytes;
-use terrace_live::mappings::Region;
 use terrace_live::run::Faults;
+use terrace_live::watch::mappings::Region;
 
 use super::plot::{Axis, Band, Plot, Unit};
 use crate::run::{count, share};
@@ -167,7 +167,7 @@ fn bands(touched: &[Touched]) -> Vec<Band> {
 
 #[cfg(test)]
 mod tests {
-    use terrace_live::fault_sample::SampledFault;
+    use terrace_live::watch::fault_sample::SampledFault;
     use terrace_policy::{Location, Page, Space};
 
     use super::*;

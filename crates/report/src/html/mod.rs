@@ -16,8 +16,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use serde_json::Value;
 use terrace_base::Result;
-use terrace_live::compare::kernel_release;
-use terrace_live::dram;
+use terrace_live::measure::compare::kernel_release;
+use terrace_live::system::dram;
 use terrace_policy::prefetch::{Count, LifeStory};
 
 use crate::flat::{flat, plain};

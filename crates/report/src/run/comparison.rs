@@ -1,10 +1,10 @@
 //! The table of a program that was run several ways.
 
-use terrace_live::compare::{Results, Runs};
+use terrace_live::machine::zswap::Served;
+use terrace_live::measure::compare::{Results, Runs};
 use terrace_live::nodes::Figures;
 use terrace_live::run::Way;
 use terrace_live::tier::Moved;
-use terrace_live::zswap::Served;
 use terrace_policy::prefetch::LifeStory;
 
 use super::reference::median;

@@ -1,6 +1,6 @@
 //! What the ways of a comparison are compared with. A way that failed is no reference, and is compared with nothing.
 
-use terrace_live::compare::Runs;
+use terrace_live::measure::compare::Runs;
 use terrace_live::run::Outcome;
 
 use super::wall;

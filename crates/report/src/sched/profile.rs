@@ -3,7 +3,7 @@
 use comfy_table::Table;
 use serde::Serialize;
 use terrace_base::Bytes;
-use terrace_live::compare::kernel_release;
+use terrace_live::measure::compare::kernel_release;
 use terrace_live::sched::cache::Cache;
 use terrace_live::sched::counters;
 use terrace_live::sched::profile::{Beside, Neighbour, Results};

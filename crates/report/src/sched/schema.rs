@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, median};
-use terrace_live::compare::kernel_release;
-use terrace_live::dram;
+use terrace_live::measure::compare::kernel_release;
 use terrace_live::sched::compare::{Request, Results, Runs};
 use terrace_live::sched::counters;
 use terrace_live::sched::machine::stated_cache;
 use terrace_live::sched::{ProgramFigures, Spell};
+use terrace_live::system::dram;
 
 use super::{after_switch, picture};
 use crate::document::Document;
@@ -361,9 +361,9 @@ mod tests {
     use std::time::Duration;
 
     use terrace_base::Exit;
-    use terrace_live::cpus::Cpus;
     use terrace_live::sched::run::{Mix, Settings};
     use terrace_live::sched::{Outcome, Share, TurnFigures, Wanted};
+    use terrace_live::system::cpus::Cpus;
     use terrace_policy::sched::Spec;
 
     use super::super::text;

@@ -1,11 +1,11 @@
 //! A validation of a mix from beginning to end.
 
 use terrace_base::{Error, Nanos, Result};
-use terrace_live::cpus::Cpus;
 use terrace_live::program::Invocation;
 use terrace_live::sched::cache::Cache;
 use terrace_live::sched::compare::Runs;
 use terrace_live::sched::run::Settings;
+use terrace_live::system::cpus::Cpus;
 use terrace_policy::sched::Spec;
 use terrace_trace::record::{Level, RecordSettings, Recorded, Tools, command};
 

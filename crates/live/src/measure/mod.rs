@@ -1,0 +1,9 @@
+//! Programs measured in several ways, and the machine itself.
+
+pub mod bench;
+pub mod calibrate;
+pub mod compare;
+pub mod device;
+pub mod doctor;
+pub mod probe;
+pub mod suite;
