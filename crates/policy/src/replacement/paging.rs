@@ -113,7 +113,7 @@ impl Paging {
     }
 
     /// Returns the most places of the tier that were in use at once.
-    pub fn places(&self) -> u64 {
+    pub fn most_places(&self) -> u64 {
         self.most_places
     }
 

@@ -150,7 +150,7 @@ impl Counting {
                 shootdowns: counts.evictions + maps,
                 ..Counts::default()
             },
-            places: self.paging.places(),
+            places: self.paging.most_places(),
             ..Reading::default()
         }
     }

@@ -88,7 +88,7 @@ pub fn watch(
             let writes = Writes::new(&settings)?;
             if settings.tier.untimed {
                 require_counts(&settings)?;
-                let counting = Counting::new(settings, replacement);
+                let counting = Box::new(Counting::new(settings, replacement));
                 return Ok(Runner::new(Driver::Counting(counting), workload.programs()));
             }
             let mut simulation = Simulation::new(
@@ -279,7 +279,7 @@ fn costs(settings: &PageMachine) -> Costs {
 enum Driver {
     Simulation(Box<Simulation>),
     /// Of a machine without a clock.
-    Counting(Counting),
+    Counting(Box<Counting>),
 }
 
 /// A machine and its position in the traces.

@@ -150,10 +150,13 @@ fn several_traces_need_a_clock() {
     assert!(error.to_string().contains("name one trace"), "{error}");
 }
 
+/// A change of a machine.
+type Change = fn(&mut PageMachine);
+
 #[test]
 fn what_a_clock_decides_is_refused() {
     let workload = || Workload::new(vec![trace(&touches(&[(1, false)]), 1)], None).unwrap();
-    let changes: [(&str, fn(&mut PageMachine)); 4] = [
+    let changes: [(&str, Change); 4] = [
         ("--staging", |machine| machine.staging = 1),
         ("--prefetch", |machine| {
             machine.prefetch = Prefetch::Readahead { cluster: 3 };
