@@ -1,7 +1,7 @@
 //! What the driver needs of the system: threads, locks, mapped memory, clocks, sets of CPUs.
 
 pub(crate) mod busy;
-pub mod clock;
+pub(crate) mod clock;
 pub mod cpus;
 pub mod dram;
 pub(crate) mod lock;
