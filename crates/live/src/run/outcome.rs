@@ -114,7 +114,7 @@ pub struct Outcome {
     pub locked: Bytes,
     /// Peak of the DRAM charged to the group, page cache included; `None` if the kernel keeps no peak.
     pub peak_resident: Option<Bytes>,
-    /// Footprint: peak of the memory in DRAM and tier together; see [`crate::group::footprint`].
+    /// Footprint: peak of the program's memory in DRAM and tier together, without files.
     pub footprint: Bytes,
     /// Whether the footprint comes from samples alone, because the kernel keeps no peak.
     pub footprint_sampled: bool,
