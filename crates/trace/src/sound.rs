@@ -75,8 +75,11 @@ impl Sound {
     }
 
     fn check_sizes(&self, block: &Block) -> Result<()> {
+        if self.has_objects {
+            return Ok(());
+        }
         let largest = block.size.iter().max().copied().unwrap_or(0);
-        if self.has_objects || u64::from(largest) <= LARGEST.0 {
+        if u64::from(largest) <= LARGEST.0 {
             return Ok(());
         }
         let index = block.size.iter().position(|size| *size == largest);

@@ -150,11 +150,9 @@ impl Paging {
         }
     }
 
-    /// Notes a touch; returns the state of the page before it.
+    /// Notes that a page is touched; returns its state before.
     #[inline]
     fn touched(&mut self, touch: Touch) -> State {
-        self.counts.touches += 1;
-        self.counts.writes += u64::from(touch.write);
         let state = self.pages.at(touch.page);
         let before = *state;
         if touch.write {
@@ -163,9 +161,10 @@ impl Paging {
         before
     }
 
-    /// Brings in a page, whose state was `before` its touch, in the place of another.
+    /// Brings in a page, whose state was `before` its touch, in the place of another. `number` is
+    /// that of the touch.
     #[inline]
-    fn missed(&mut self, page: PageId, before: State, evicted: Option<PageId>) {
+    fn missed(&mut self, page: PageId, before: State, evicted: Option<PageId>, number: u64) {
         let reads = match before.any(State::KNOWN) {
             true => !before.any(State::ZEROS),
             false => self.begin(page, before),
@@ -176,6 +175,7 @@ impl Paging {
         }
         self.pages.at(page).0 &= !State::SAVED;
         if let Some(evicted) = evicted {
+            self.full_at.get_or_insert(number);
             self.leave(evicted);
         }
         if reads && !self.keeps {
@@ -208,7 +208,6 @@ impl Paging {
     #[inline]
     fn leave(&mut self, page: PageId) {
         self.counts.evictions += 1;
-        self.full_at.get_or_insert(self.counts.touches);
         let state = self.pages.get(page);
         let has_copy = state.any(State::COPY) && !state.any(State::DIRTY);
         if !has_copy && !state.any(State::UNWRITTEN) {
@@ -264,12 +263,16 @@ pub(super) fn page(
     touches: &[Touch],
     paging: &mut Paging,
 ) {
-    let (mut soon, mut next) = (touches.iter(), touches.iter().skip(NEAR));
+    let mut soon = touches.iter();
+    let mut next = touches.get(NEAR..).unwrap_or_default().iter();
     for touch in soon.by_ref().take(AHEAD) {
         policy.expect(&[touch.page]);
         paging.expect(touch.page);
     }
-    for &touch in touches {
+    let made = paging.counts.touches;
+    paging.counts.touches += touches.len() as u64;
+    paging.counts.writes += touches.iter().filter(|touch| touch.write).count() as u64;
+    for (&touch, number) in touches.iter().zip(made + 1..) {
         if let Some(soon) = soon.next() {
             policy.expect(&[soon.page]);
             paging.expect(soon.page);
@@ -283,7 +286,7 @@ pub(super) fn page(
         let super::Answer::Miss { evicted } = policy.touch(touch) else {
             continue;
         };
-        paging.missed(touch.page, before, evicted);
+        paging.missed(touch.page, before, evicted, number);
         if evicted.is_some() && policy.has_writes() {
             for page in policy.writes() {
                 paging.write_staying(page);

@@ -221,34 +221,3 @@ proptest! {
         prop_assert_eq!(read(false)?, read(true)?);
     }
 }
-
-proptest! {
-    /// Accesses of which nothing but pages and writes is kept are the same touches as accesses whose
-    /// instructions are counted and are all 0.
-    #[test]
-    fn plain_accesses_touch_the_same_pages(
-        rows in prop::collection::vec((0u64..40_000, 0u32..6000, any::<bool>()), 1..300),
-        whole: bool,
-        sized: bool,
-    ) {
-        let mut block = Block::default();
-        for &(place, size, write) in &rows {
-            // In half of the cases no access goes on to a second page.
-            let (address, size) = match whole {
-                true => (place / 4096 * 4096, size.min(4096)),
-                false => (place, size),
-            };
-            block.push(Access { address, size, write, ..Access::default() });
-        }
-        if !sized {
-            block.size.clear();
-        }
-        let touches = |meta| {
-            let source = Recorded(meta, vec![block.clone()]);
-            let mut workload = Workload::new(vec![Box::new(source)], None).unwrap();
-            let batch = workload.read(0).unwrap().unwrap();
-            (batch.references, batch.runs, workload.pages().locations().to_vec())
-        };
-        prop_assert_eq!(touches(Meta::default()), touches(counted()));
-    }
-}

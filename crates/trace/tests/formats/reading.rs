@@ -77,6 +77,21 @@ fn oracle_general_objects_are_pages_and_large_ids_are_renumbered() {
     );
 }
 
+/// An object of several pages keeps its place where a later block has small requests alone.
+#[test]
+fn oracle_general_objects_keep_their_pages_from_block_to_block() {
+    let small = (0..50_000).map(|name| (10 + name, 100));
+    let requests = [(5, 3 * 4096)].into_iter().chain(small).chain([(5, 100)]);
+    let records = requests.flat_map(|(name, size)| request(0, name, size, -1));
+    let all = read(&records.collect::<Vec<_>>(), oracle_general::FORMAT).unwrap();
+    let page = |access: Option<&Access>| access.map(|access| access.address >> 12);
+    assert_eq!(page(all.get(1)), Some(10));
+    assert_eq!(
+        (page(all.first()), page(all.last())),
+        (Some(1 << 51), Some(1 << 51))
+    );
+}
+
 #[test]
 fn oracle_general_records_go_on_across_blocks_and_buffers() {
     let expected: Vec<(u64, u32)> = (0..100_000)
