@@ -85,9 +85,9 @@ class Comparison:
 
     def ours(self, policies, options):
         """Returns the seconds of `terrace sim pages` with these policies."""
-        names = ",".join(policies)
-        command = [TERRACE, "sim", "pages", "-q", "--dram", f"{self.pages}p", "--replacement", names]
-        seconds, said = run([*command, *options, "--json=-", self.trace])
+        machine = ["--dram", f"{self.pages}p", "--replacement", ",".join(policies)]
+        command = [TERRACE, "sim", "pages", "-q", *machine, *options, "--json=-", self.trace]
+        seconds, said = run(command)
         for one in json.loads(said)["runs"]:
             self.accesses = one["accesses"]
             name, missed = one["settings"]["replacement"], one["misses"]
@@ -129,7 +129,8 @@ def show(found):
         theirs = times["libCacheSim"]
         ratios = [shown(ratio(theirs, times[way])) for way in WAYS]
         median = f"{statistics.median(theirs) / found['accesses'] * 1e9:.0f} ns"
-        rows.append([policy, f"{figures['misses']:,}", f"{figures['peer_misses']:,}", median, *ratios])
+        misses = [f"{figures[name]:,}" for name in ("misses", "peer_misses")]
+        rows.append([policy, *misses, median, *ratios])
     print("\nHow many times as fast as libCacheSim, by processor time: median of the rounds (least "
           "to most).\n")
     heading = ["policy", "misses", "of libCacheSim", "its time a request", *WAYS]
@@ -137,7 +138,8 @@ def show(found):
     print("\nEight policies in one pass, by the processor time of the mean pass with one.\n")
     rows = []
     for way, times in found["together"].items():
-        means = [statistics.mean(one) for one in zip(*(times[name] for name in TOGETHER), strict=True)]
+        alone = zip(*(times[name] for name in TOGETHER), strict=True)
+        means = [statistics.mean(one) for one in alone]
         rows.append([way, shown(ratio(times["together"], means))])
     table(["way", "passes"], rows)
 
@@ -154,8 +156,8 @@ def main():
         sys.exit(f"{TERRACE} is not there; run `make build` first")
     WORK.mkdir(parents=True, exist_ok=True)
     comparison = Comparison(make_trace(given.accesses), given.pages)
-    print(f"{given.accesses} requests by Zipf's law for a million pages, {given.pages:,} of them in "
-          f"DRAM; beside {PEER} of PyPI; {given.rounds} rounds")
+    print(f"{given.accesses} requests by Zipf's law for a million pages, {given.pages:,} of them "
+          f"in DRAM; beside {PEER} of PyPI; {given.rounds} rounds")
     policies = {name: comparison.policy(name, given.rounds) for name in given.only.split(",")}
     found = {"peer": PEER, "accesses": comparison.accesses, "policies": policies,
              "together": comparison.together(given.rounds)}
