@@ -165,7 +165,8 @@ fn a_technology_of_one_s_own() {
     assert_eq!(found["runs"][0]["settings"]["write_ns"], 1500);
 }
 
-/// Without a clock the counts are those of a machine whose faults wait for what is written; there are no times.
+/// Without a clock the counts are those of a machine whose faults wait for what is written; there
+/// are no times.
 #[test]
 fn counts_alone_are_those_of_a_machine_with_a_clock() {
     let directory = TempDir::new().unwrap();

@@ -1,7 +1,7 @@
 //! The wall-clock driver: runs an unmodified program with a DRAM budget on stock Linux.
 //!
-//! The program runs in a memory cgroup ([`group`]); the kernel moves pages to the slower tier, a swap
-//! area ([`tier`]). Beside it, on another core, [`steer`] reads the program's major faults
+//! The program runs in a memory cgroup ([`group`]); the kernel moves pages to the slower tier, a
+//! swap area ([`tier`]). Beside it, on another core, [`steer`] reads the program's major faults
 //! ([`watch`]), asks a policy of `terrace-policy` what comes next, and has the kernel fetch it
 //! ([`fetch`]). [`run`] puts these together; [`machine`] undoes all changes.
 

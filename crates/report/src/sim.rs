@@ -185,8 +185,8 @@ fn comparison(simulated: &[&Simulated]) -> Table {
     table
 }
 
-/// Returns the figures of the table: those of prefetching only if some machine fetched ahead, and those of time
-/// only if some machine had a clock.
+/// Returns the figures of the table: those of prefetching only if some machine fetched ahead, and
+/// those of time only if some machine had a clock.
 fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
     let all: [(_, Figure); 9] = [
         ("misses", |o| o.counts.misses().to_string()),

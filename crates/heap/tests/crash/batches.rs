@@ -1,9 +1,9 @@
-//! Values of several words that one transaction puts, replaces in place, removes and puts again: what it
-//! stores at once, what it writes at its commit and what it frees lie in the same places.
+//! Values of several words that one transaction puts, replaces in place, removes and puts again:
+//! what it stores at once, what it writes at its commit and what it frees lie in the same places.
 //!
-//! The bugs that this guards against: recovery restored the first of two values that a transaction had
-//! put in one place, because its log had what was written before what was stored at once; and a value
-//! was stored at once where the transaction had written another, which came to lie over it.
+//! The bugs that this guards against: recovery restored the first of two values that a transaction
+//! had put in one place, because its log had what was written before what was stored at once; and a
+//! value was stored at once where the transaction had written another, which came to lie over it.
 
 use std::collections;
 
@@ -55,7 +55,8 @@ enum Step {
 }
 use Step::{Pop, Push, Put, Remove, Replace};
 
-/// All that can be seen: the maps of structures and of byte strings, each the tree first, and the vector.
+/// All that can be seen: the maps of structures and of byte strings, each the tree first, and the
+/// vector.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Seen {
     structures: [collections::BTreeMap<u64, Value>; 2],
@@ -225,8 +226,8 @@ fn again(of: Of, k: u64, first: u64) -> [Vec<Step>; 4] {
     ]
 }
 
-/// An operation that has nothing to do with the maps, so that the last one of its lane names nothing of
-/// them: otherwise nothing there is stored at once.
+/// An operation that has nothing to do with the maps, so that the last one of its lane names
+/// nothing of them: otherwise nothing there is stored at once.
 fn apart() -> Vec<Step> {
     vec![Push(1)]
 }

@@ -70,8 +70,9 @@ fn median_of(several: &[Value]) -> Value {
     }
 }
 
-/// Measures. `probe` is the command that runs [`crate::measure::probe::tell`]; it gets the number of pages of
-/// DRAM and the descriptor for its results as arguments. Waits for its turn, as a comparison does.
+/// Measures. `probe` is the command that runs [`crate::measure::probe::tell`]; it gets the number
+/// of pages of DRAM and the descriptor for its results as arguments. Waits for its turn, as a
+/// comparison does.
 ///
 /// # Errors
 /// A usage error if the tier cannot be what was asked for; otherwise a failure.

@@ -1,11 +1,12 @@
 //! Turns on the running machine: the policies of `terrace_policy::sched` on an unpatched kernel.
 //!
-//! `Population` finds the tasks of the programs, and says which are CPU-bound (`load`); tasks that sleep are
-//! left alone. `births` tells of new tasks at once. `switches` sees what runs when, by perf, whether turns are steered or not, and `counters` what
-//! it costs. A mechanism makes the turns that a policy asks for: `rotation` passes the CPU on by scheduling
-//! policies, `slices` asks the kernel for longer slices; `choice` takes the one whose turns come out. What is
-//! changed of a task (`held`) is in the journal before, and put back on every way out; [`crate::machine::guardian`] does it where
-//! this process cannot.
+//! `Population` finds the tasks of the programs, and says which are CPU-bound (`load`); tasks that
+//! sleep are left alone. `births` tells of new tasks at once. `switches` sees what runs when, by
+//! perf, whether turns are steered or not, and `counters` what it costs. A mechanism makes the
+//! turns that a policy asks for: `rotation` passes the CPU on by scheduling policies, `slices` asks
+//! the kernel for longer slices; `choice` takes the one whose turns come out. What is changed of a
+//! task (`held`) is in the journal before, and put back on every way out;
+//! [`crate::machine::guardian`] does it where this process cannot.
 
 mod attributes;
 mod births;

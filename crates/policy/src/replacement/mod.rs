@@ -117,9 +117,9 @@ pub trait Replacement: Send {
     /// nothing else.
     fn expect(&self, _pages: &[PageId]) {}
 
-    /// Returns which of up to 64 pages are not resident, the first as the lowest bit, and prefetches
-    /// what bringing these in will change. A driver calls it when their state has arrived, between
-    /// [`Replacement::expect`] and the touches.
+    /// Returns which of up to 64 pages are not resident, the first as the lowest bit, and
+    /// prefetches what bringing these in will change. A driver calls it when their state has
+    /// arrived, between [`Replacement::expect`] and the touches.
     fn expect_misses(&self, pages: &[PageId]) -> u64 {
         let absent = |(at, page): (u32, &PageId)| u64::from(!self.contains(*page)) << at;
         (0..u64::BITS).zip(pages).map(absent).sum()

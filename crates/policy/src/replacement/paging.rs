@@ -256,7 +256,8 @@ const AHEAD: usize = 32;
 /// How many touches ahead what a miss changes is prefetched, by that state.
 const NEAR: usize = 8;
 
-/// Touches pages in a row. A policy compiles its own loop of it, so that no touch is a virtual call.
+/// Touches pages in a row. A policy compiles its own loop of it, so that no touch is a virtual
+/// call.
 #[inline]
 pub(super) fn page(
     policy: &mut (impl Replacement + ?Sized),
