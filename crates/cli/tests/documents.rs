@@ -1,7 +1,9 @@
-//! The documents: their links lead somewhere, the book lists its pages, and the first pages are short.
+//! The documents: their links lead somewhere, the book lists its pages, the first pages are short,
+//! and what they call is right.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -79,4 +81,64 @@ fn the_first_pages_are_short() {
         let length = fs::metadata(root().join(name)).unwrap().len();
         assert!(length <= kilobytes * 1024, "{name}: {length} bytes");
     }
+}
+
+/// Returns the lines of a document that call `terrace`, without what they are run by.
+fn calls(text: &str) -> Vec<String> {
+    let text = text.replace("\\\n", " ");
+    let lines = text.lines().map(str::trim);
+    let lines = lines.map(|line| line.strip_prefix("sudo ").unwrap_or(line));
+    let lines = lines.map(|line| line.strip_prefix("target/release/").unwrap_or(line));
+    let calls = lines.filter_map(|line| line.strip_prefix("terrace "));
+    let calls = calls.map(|line| {
+        line.split(['|', '&', '#', '>', '`', '<'])
+            .next()
+            .unwrap_or(line)
+    });
+    calls.map(str::to_owned).collect()
+}
+
+#[test]
+fn calls_are_found() {
+    let text = "Call\n\n    sudo terrace run --dram 1G \\\n        -- ls    # lists\n\nor terrace.\n\
+                ```\nterrace list | head\n```\n";
+    let calls: Vec<String> = calls(text);
+    let words = calls
+        .iter()
+        .map(|call| call.split_whitespace().collect::<Vec<_>>());
+    let expected = [vec!["run", "--dram", "1G", "--", "ls"], vec!["list"]];
+    assert_eq!(words.collect::<Vec<_>>(), expected);
+}
+
+/// A call is wrong if its options are. Nothing is run: the help is printed in its place, if all
+/// before it is right.
+#[test]
+fn what_the_documents_call_is_right() {
+    let mut all = vec![root().join("README.md")];
+    documents(&root().join("book/src"), &mut all);
+    let mut seen = 0;
+    for document in all
+        .iter()
+        .filter(|path| !path.to_string_lossy().contains("/reference/"))
+    {
+        let text = fs::read_to_string(document).unwrap();
+        for call in calls(&text) {
+            let before = call.split(" -- ").next().unwrap_or(&call);
+            let words = before.split_whitespace().filter(|word| *word != "--");
+            let words = words.map(|word| word.trim_matches('\''));
+            let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
+                .args(words)
+                .arg("--help")
+                .output()
+                .unwrap();
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "{}: terrace {call}: {error}",
+                document.display()
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "{seen}");
 }
