@@ -62,7 +62,7 @@ help:
 	@echo 'make bench-verdict'
 	@echo '                 find by simulation which of its programs a predictor can predict'
 	@echo 'make bench-sim   measure the speed of policies, simulations and trace readers'
-	@echo 'make bench-pages measure the simulation of pages beside libCacheSim (some minutes; 190 MB from PyPI)'
+	@echo 'make bench-pages measure the simulation of pages beside libCacheSim (minutes; 190 MB of PyPI)'
 	@echo 'make bench-guard compare the speed of this tree with that of the last tag, or of BASE'
 	@echo 'make bench-llc   measure the simulation of last-level caches, beside cachegrind'
 	@echo 'make bench-writes'

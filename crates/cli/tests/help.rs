@@ -1,7 +1,11 @@
 //! Help: `-h` fits a screen, `--help` teaches with examples that are right, and what it refers to is there.
 //! Needs no privilege.
 
+mod common;
+
 use std::process::Command;
+
+use common::help::listed;
 
 /// A screen.
 const LINES: usize = 24;
@@ -73,16 +77,6 @@ fn printed(line: &str) -> String {
     let (code, text, error) = terrace(line);
     assert_eq!(code, Some(0), "{line}: {error}");
     text
-}
-
-/// The commands that a help lists below `Commands:`.
-fn listed(help: &str) -> Vec<&str> {
-    let behind = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let entries = behind.take_while(|line| !line.is_empty());
-    let entries = entries.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    entries
-        .filter_map(|line| line.split_whitespace().next())
-        .collect()
 }
 
 #[test]

@@ -2,12 +2,15 @@
 //!
 //! `make reference` writes it; the test fails if it is not up to date.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::help::listed;
 use serde_json::Value;
 
 const NOTE: &str = "<!-- Written by `make reference`; do not edit it. -->";
@@ -31,16 +34,9 @@ fn printed(words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Returns the commands that a help text lists.
-fn commands(help: &str) -> Vec<String> {
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let list = list.take_while(|line| line.starts_with("  "));
-    let names = list.filter(|line| !line.starts_with("   "));
-    let names = names.filter_map(|line| line.split_whitespace().next());
-    names
-        .filter(|name| *name != "help")
-        .map(str::to_owned)
-        .collect()
+/// Returns the commands that a help lists, but for `help` itself.
+fn commands(help: &str) -> impl Iterator<Item = &str> {
+    listed(help).into_iter().filter(|name| *name != "help")
 }
 
 /// Appends the help of a command and of the commands below it.
@@ -56,14 +52,14 @@ fn describe(words: &[&str], page: &mut String) {
     )
     .unwrap();
     for below in commands(&help) {
-        describe(&[words, &[&below]].concat(), page);
+        describe(&[words, &[below]].concat(), page);
     }
 }
 
 fn pages_of_commands(pages: &mut Pages) {
     for name in commands(&printed(&["--help"])) {
         let mut page = format!("{NOTE}\n\n");
-        describe(&[&name], &mut page);
+        describe(&[name], &mut page);
         pages.insert(format!("commands/{name}.md"), page);
     }
 }

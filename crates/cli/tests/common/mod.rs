@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each binary uses a part")]
 
 pub mod command;
+pub mod help;
 pub mod lasting;
 pub mod neighbour;
 

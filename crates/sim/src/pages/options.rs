@@ -142,9 +142,10 @@ fn policies() -> Vec<Setting> {
             });
         /// the memory behind DRAM
         "memory" "NAME": parsed(memory), default("pcm"), common(),
-            details("A technology of `terrace list memories`; `terrace explain pcm` shows its figures. With `none` \
-                     misses and what is written are counted, in the order of the trace and without a clock, \
-                     which is several times as fast; no page waits to be written."),
+            details("A technology of `terrace list memories`; `terrace explain pcm` shows its figures. \
+                     With `none` misses and what is written are counted, in the order of the trace \
+                     and without a clock, which is several times as fast; no page waits to be \
+                     written."),
             column("memory", "memory", Unit::None, |m| m.tier.name.clone());
         /// what stays in DRAM
         "replacement" "NAME": new(Values::List(Arc::new(policies_of))), default("lru"), common(),
