@@ -1,6 +1,12 @@
 //! Progress bar on a terminal.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use terrace_sim::watch::{Amount, Event, Part};
+
+use crate::screen::say;
+use crate::trace::say_lost;
 
 const BAR: &str = "{prefix}{wide_bar} {percent} %  {human_pos} accesses, {eta} left";
 const TIME: &str = "{prefix}{wide_bar} {percent} %, {eta} left";
@@ -16,9 +22,13 @@ impl Progress {
         Self::with(total, quiet, template)
     }
 
-    /// Returns a bar for simulated time.
-    pub fn of_time(total: u64, quiet: bool) -> Self {
-        Self::with(Some(total), quiet, TIME)
+    /// Returns a bar for a part of a simulation.
+    fn of(part: Part, quiet: bool) -> Self {
+        let bar = match part.amount {
+            Amount::Accesses(accesses) => Self::new(accesses, quiet),
+            Amount::Time(time) => Self::with(Some(time.0), quiet, TIME),
+        };
+        bar.doing(part.name)
     }
 
     fn with(total: Option<u64>, quiet: bool, template: &str) -> Self {
@@ -52,5 +62,54 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// What a simulation reports while it runs: a progress bar for each part, and sentences.
+pub struct Bars {
+    bar: Mutex<Option<Progress>>,
+    quiet: bool,
+}
+
+impl Bars {
+    pub fn new(quiet: bool) -> Self {
+        let bar = Mutex::new(None);
+        Self { bar, quiet }
+    }
+
+    /// Shows an event.
+    pub fn show(&self, event: Event) {
+        let mut bar = self.bar();
+        match event {
+            Event::Begins(part) => {
+                // The bar of the part before is removed first.
+                *bar = None;
+                *bar = Some(Progress::of(part, self.quiet));
+            }
+            Event::Done(position) => {
+                if let Some(bar) = &*bar {
+                    bar.at(position);
+                }
+            }
+            Event::Kept { .. } | Event::Lost { .. } if self.quiet => *bar = None,
+            Event::Kept { trace, kept } => {
+                *bar = None;
+                say(&format!(
+                    "terrace: `{}` is read more than once: its {} are kept in a temporary file in \
+                     {}\n",
+                    trace.display(),
+                    kept.bytes(),
+                    kept.directory().display()
+                ));
+            }
+            Event::Lost { file, lost } => {
+                *bar = None;
+                say_lost(file, lost);
+            }
+        }
+    }
+
+    fn bar(&self) -> MutexGuard<'_, Option<Progress>> {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

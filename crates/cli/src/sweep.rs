@@ -12,38 +12,39 @@ use terrace_sim::pages::{Choice, Outcome, PageMachine, Simulated};
 use terrace_sim::sweep::{Output, Sweep, Trace};
 
 use crate::args;
+use crate::args::level::Level;
+use crate::counted::counted;
 use crate::progress::Progress;
 use crate::results::Outputs;
-use crate::traces::counted;
 
 pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
-    let choices = arguments.machines.choices()?;
+    let (simulation, common) = (arguments.simulation()?, &arguments.common);
+    let choices = simulation.choices();
     let output = Output::new(&arguments.output)?;
-    let inputs = arguments.machines.inputs(&arguments.traces);
     let others = output.all().map(|path| ("-o", path));
-    let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
-    let reading = arguments.reading.units();
-    let traces = arguments.traces.iter().map(|path| Trace {
+    let outputs = Outputs::open(&common.results, &arguments.inputs(), &others)?;
+    let opened = arguments.opened();
+    let traces = opened.named().iter().map(|path| Trace {
         path: path.clone(),
-        reading: reading.clone(),
-        limit: arguments.limit,
+        reading: opened.reading.clone(),
+        limit: opened.limit,
     });
     let traces: Vec<_> = traces.collect();
-    let sweep = Sweep::open(&traces, &choices, &output)?;
+    let sweep = Sweep::open(&traces, choices, &output)?;
     let options = sweep.options().to_owned();
     may_replace(&output.parquet, &output.csv, &options)?;
     let (machines, resumed) = (sweep.machines(), sweep.resumed());
-    let bar = Progress::new(sweep.left(), arguments.quiet);
+    let bar = Progress::new(sweep.left(), common.quiet);
     let results = sweep.run(&|progress| {
         bar.at(progress.accesses);
         bar.says(format!("{} of {machines} machines ", progress.finished));
     });
     drop(bar);
     let mut results = results?;
-    let rows = rows(mem::take(&mut results.traces), &traces, &choices);
+    let rows = rows(mem::take(&mut results.traces), &traces, choices);
     let table = table(&rows);
     results.write(&parquet(&table, &options)?, &table.csv()?)?;
-    if !arguments.quiet {
+    if !common.quiet {
         let before = match resumed {
             0 => String::new(),
             _ => format!(", {resumed} of them before"),
@@ -55,9 +56,8 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
             output.csv.display()
         );
     }
-    let text = tables(&rows, &traces, &choices);
-    let named = arguments.traces.iter().zip(&arguments.traces);
-    let counted = counted(named, &reading.tallies, arguments.quiet);
+    let text = tables(&rows, &traces, choices);
+    let counted = counted(opened.named_places(), &opened.reading.tallies, common.quiet);
     outputs.show(&SweepDocument::new(counted, rows), &text)
 }
 

@@ -11,10 +11,10 @@ use terrace_trace::lost::Loss;
 use terrace_trace::{Columns, Format, Info, Meta, Sink, Source};
 
 use crate::args::trace::{self as args, Command, Kernel};
+use crate::counted::counted;
 use crate::progress::Progress;
 use crate::results::{Outputs, People};
 use crate::screen::say;
-use crate::traces::counted;
 
 pub fn trace(arguments: &args::Trace) -> Result<ExitCode> {
     match &arguments.command {
@@ -28,7 +28,7 @@ fn info(arguments: &args::Info) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &[("FILE", &arguments.file)], &[])?;
     let mut source = arguments
         .reading
-        .units()
+        .how()
         .open(&arguments.file, Columns::ALL)?;
     let progress = Progress::new(source.meta().accesses, arguments.quiet);
     let info = Info::of(&mut *source, |accesses| progress.at(accesses));
@@ -65,7 +65,7 @@ fn convert(arguments: &args::Convert) -> Result<ExitCode> {
     };
     let (accesses, lost) = copy(source, sink, progress)?.ok_or_else(nothing)?;
     let tallies = &reading.tallies;
-    let input = std::iter::once((&arguments.input, &arguments.input));
+    let input = std::iter::once((&*arguments.input, &*arguments.input));
     let document = ConvertDocument {
         schema: "terrace.convert/1",
         input: arguments.input.display().to_string(),

@@ -1,6 +1,10 @@
 //! What was read of traces otherwise than it stands in them.
 
+use std::collections::HashSet;
+use std::path::Path;
+
 use serde::Serialize;
+use terrace_trace::tally::Tallies;
 
 use crate::html::Page;
 
@@ -20,6 +24,25 @@ impl Counted {
     pub fn sentence(&self) -> String {
         format!("in `{}` {} {}", self.trace, self.count, self.what)
     }
+}
+
+/// Returns what was read otherwise than it stands in traces, each by its name and the place where it
+/// was read.
+pub fn counted<'a>(
+    traces: impl Iterator<Item = (&'a Path, &'a Path)>,
+    tallies: &Tallies,
+) -> Vec<Counted> {
+    let mut seen = HashSet::new();
+    let traces = traces.filter(|(_, place)| seen.insert(*place));
+    let all = traces.flat_map(|(name, place)| {
+        let counts = tallies.of(place).into_iter();
+        counts.map(|(what, count)| Counted {
+            trace: name.display().to_string(),
+            count,
+            what,
+        })
+    });
+    all.collect()
 }
 
 impl Page {

@@ -30,6 +30,7 @@ pub mod sched;
 pub mod schema;
 mod schemes;
 pub mod sim;
+pub mod simulation;
 pub mod status;
 pub mod sweep;
 mod table;

@@ -10,13 +10,14 @@ use serde::{Serialize, Serializer};
 use terrace_base::schema::{Field, Tree, Typed, Unit, Value, fields};
 use terrace_base::{Bytes, Nanos};
 use terrace_sim::pages::options::settings;
-use terrace_sim::pages::{Dram, Outcome, Simulated, Times, results};
+use terrace_sim::pages::{Dram, Outcome, PageSimulation, Simulated, Times, results};
 
 use crate::counted::Counted;
 use crate::html::ends;
 use crate::lifetime;
 use crate::rows::Rows;
 use crate::schemes;
+use crate::simulation::Reported;
 use crate::table::table;
 use crate::text::Text;
 
@@ -56,6 +57,23 @@ impl PagesDocument {
             [asked(), results::run()].concat(),
             &runs.collect::<Vec<_>>(),
         )
+    }
+}
+
+impl Reported for PageSimulation {
+    type Document = PagesDocument;
+
+    fn document(
+        traces: Vec<String>,
+        counted: Vec<Counted>,
+        results: Self::Results,
+    ) -> PagesDocument {
+        let runs = results.into_iter().map(|(machine, _)| machine);
+        PagesDocument::new(traces, counted, runs.collect())
+    }
+
+    fn text(document: &PagesDocument) -> Text {
+        text(&document.runs)
     }
 }
 

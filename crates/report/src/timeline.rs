@@ -3,7 +3,7 @@
 use terrace_base::Result;
 use terrace_base::schema::{Field, fields};
 use terrace_policy::prefetch::LifeStory;
-use terrace_sim::pages::{Point, Simulated};
+use terrace_sim::pages::{Point, Watched};
 
 use crate::rows::Rows;
 
@@ -51,7 +51,7 @@ fn columns() -> Vec<Field<Epoch>> {
 ///
 /// # Errors
 /// A failure if there is no memory for it.
-pub fn csv(machines: &[(Simulated, Vec<Point>)]) -> Result<Vec<u8>> {
+pub fn csv(machines: &[Watched]) -> Result<Vec<u8>> {
     let machines = machines.iter().zip(1..);
     let epochs = machines.flat_map(|((simulated, points), machine)| {
         let starts = [Point::default()].into_iter().chain(points.iter().copied());

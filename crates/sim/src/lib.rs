@@ -49,5 +49,11 @@ pub mod mix;
 pub mod pages;
 pub mod place;
 pub mod setting;
+mod simulation;
 pub mod sweep;
+mod thread_run;
+pub mod traces;
+pub mod watch;
 pub mod workload;
+
+pub use simulation::{Simulation, simulate};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use terrace_base::count::whole;
 use terrace_base::schema::{Field, Typed, Unit};
-use terrace_base::{Error, Result};
+use terrace_base::{Bytes, Error, Result, memory};
 
 /// Machines that settings describe.
 pub trait Machine: Sized + 'static {
@@ -375,5 +375,43 @@ impl<M: Machine> Given<M> {
             Ok((setting.name, sets.unwrap_or_default()))
         });
         sets.collect::<Result<_>>().map(Self)
+    }
+
+    /// Applies all values of all settings to a choice, in their order.
+    ///
+    /// # Errors
+    /// A usage error if a value is not allowed, or names something unknown.
+    pub fn apply(&self, choice: &mut M::Choice, known: &M::Known) -> Result<()> {
+        let mut sets = self.0.iter().flat_map(|(_, sets)| sets);
+        sets.try_for_each(|set| set.apply(choice, known))
+    }
+
+    /// Returns all combinations of the values, the first setting slowest. A choice takes `bytes` of
+    /// memory.
+    ///
+    /// # Errors
+    /// Errors of [`Given::apply`]; a failure if there is not enough memory for the choices.
+    pub fn combinations(&self, known: &M::Known, bytes: u64) -> Result<Vec<M::Choice>>
+    where
+        M::Choice: Clone + Default,
+    {
+        let varied = self.0.iter().map(|(_, sets)| &sets[..]);
+        let varied: Vec<&[Set<M>]> = varied.filter(|sets| !sets.is_empty()).collect();
+        let numbers = varied.iter().map(|sets| sets.len() as u64);
+        let choices = numbers.fold(1u64, u64::saturating_mul);
+        let bytes = Bytes(choices.saturating_mul(bytes));
+        memory::require(bytes, &format!("{choices} machines"))?;
+        let mut choices = vec![M::Choice::default()];
+        for sets in varied {
+            let each = choices.iter().flat_map(|choice| {
+                sets.iter().map(move |set| {
+                    let mut choice = choice.clone();
+                    set.apply(&mut choice, known)?;
+                    Ok(choice)
+                })
+            });
+            choices = each.collect::<Result<_>>()?;
+        }
+        Ok(choices)
     }
 }

@@ -22,6 +22,9 @@ use crate::llc::origin;
 use crate::llc::requests::Rows;
 use crate::place::objects::Objects;
 use crate::place::profile;
+use crate::thread_run::{is_of_one_thread, thread_run};
+use crate::traces::Traces;
+use crate::watch::{self, Watch};
 
 use batch::MAX_INSTRUCTIONS;
 pub use batch::{Batch, Reference, Run, Target};
@@ -141,6 +144,16 @@ impl Workload {
         let open = |path: &PathBuf| reading.open(path, columns).map(ahead);
         let sources = paths.iter().map(open);
         Self::new(sources.collect::<Result<_>>()?, limit)
+    }
+
+    /// Opens traces for a part of the work, with these columns.
+    ///
+    /// # Errors
+    /// Errors of [`Workload::open`].
+    pub fn of(traces: &Traces, columns: Columns, part: &'static str, watch: Watch) -> Result<Self> {
+        let workload = Self::open(traces.places(), &traces.reading, traces.limit, columns)?;
+        watch(watch::Event::begins(part, workload.accesses()));
+        Ok(workload)
     }
 
     /// Has batches tell which line each touch is of.
@@ -553,38 +566,6 @@ fn name(block: &Block, index: usize) -> (u16, u16) {
 /// Returns the address space of a process of a program.
 fn space(program: usize, process: u16) -> Space {
     Space((program as u32) << 16 | u32::from(process))
-}
-
-/// Returns whether one thread makes all accesses of a block.
-fn is_of_one_thread(block: &Block) -> bool {
-    // All are looked at, which takes less time than to stop at the first other one.
-    let same = |names: &[u16]| {
-        let first = names.first().copied().unwrap_or(0);
-        names
-            .iter()
-            .fold(true, |same, name| same & (*name == first))
-    };
-    same(&block.process) && same(&block.thread)
-}
-
-/// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process makes.
-pub(crate) fn thread_run(block: &Block, begin: usize, end: usize) -> usize {
-    if block.thread.is_empty() && block.process.is_empty() {
-        return end;
-    }
-    let names = |index| (block.thread.get(index), block.process.get(index));
-    let other = (begin..end).find(|index| {
-        #[cfg(test)]
-        LOOKED.set(LOOKED.get() + 1);
-        names(*index) != names(begin)
-    });
-    other.unwrap_or(end)
-}
-
-#[cfg(test)]
-thread_local! {
-    /// Accesses that [`thread_run`] has looked at.
-    pub(crate) static LOOKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 #[cfg(test)]

@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use terrace_base::count::parse_count;
-use terrace_sim::files::{FilesMachine, Grid};
+use terrace_base::Result;
+use terrace_sim::files::FilesSimulation;
 
-use super::Results;
-use super::reading::Reading;
-use super::settings::Settings;
+use super::level::{Common, Level};
 
 /// Simulate a page cache in DRAM with flash behind it and a disk
 ///
@@ -31,36 +29,28 @@ of the benchmark of Koob 2010. Several traces are served one after the other, ea
 The rules: a page comes from DRAM, or else from flash, or else from the disk, which seeks where the page does
 not follow the one before. A page that is written leaves flash. What flash lives is its endurance by the
 bytes written a day; without --interval requests follow each other at once. All figures are simulated.")]
+#[command(mut_arg("limit", |limit| limit.help("Simulate only the first requests of each trace")))]
 pub struct Files {
     /// Traces of requests, served one after the other
     #[arg(value_name = "TRACE", required = true)]
-    pub traces: Vec<PathBuf>,
+    traces: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub reading: Reading,
-
-    /// Simulate only the first requests of each trace
-    #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]
-    pub limit: Option<u64>,
-
-    #[command(flatten)]
-    settings: Settings<FilesMachine>,
-
-    /// A TOML file of memories of your own
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub memories: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub results: Results,
-
-    /// No progress bar
-    #[arg(short, long)]
-    pub quiet: bool,
+    pub common: Common<FilesSimulation>,
 }
 
-impl Files {
-    /// Returns the values of all settings.
-    pub fn grid(&self) -> Grid {
-        Grid::new(self.settings.0.clone())
+impl Level for Files {
+    type Simulation = FilesSimulation;
+
+    fn traces(&self) -> &[PathBuf] {
+        &self.traces
+    }
+
+    fn common(&self) -> &Common<FilesSimulation> {
+        &self.common
+    }
+
+    fn beside(&self) -> Result<()> {
+        Ok(())
     }
 }

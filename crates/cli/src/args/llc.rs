@@ -1,18 +1,14 @@
 //! Arguments of `terrace sim llc`.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use terrace_base::Result;
-use terrace_base::count::parse_count;
-use terrace_device::Catalogue;
-use terrace_sim::llc::Grid;
+use terrace_base::apart::Named;
+use terrace_sim::llc::{LlcSimulation, Outputs};
 
-use super::Results;
-use super::machines::catalogue;
-use super::reading::Places;
-use super::settings::Settings;
+use super::level::{Common, Level};
 
 /// Simulate last-level caches under policies, and the memory behind them
 ///
@@ -42,54 +38,33 @@ once. `misses` counts misses of loads and stores: with `writebacks` they are the
 the memory bus. All figures are simulated.
 
 Exit code: the exit code of the program, if one was run; 2 for wrong usage; 1 where terrace failed.")]
+#[command(mut_arg("limit", |limit| limit.long_help(
+    "Simulate only the first accesses of each trace\n\nA program is ended after its first accesses."
+)))]
+#[command(mut_arg("quiet", |quiet| quiet.help("Print only errors: no progress bar").long_help(
+    "Print only errors: no progress bar\n\nIf a program is run, no table is printed either."
+)))]
 pub struct Llc {
     /// Traces, one for each program, on separate cores
     #[arg(value_name = "TRACE")]
-    pub traces: Vec<PathBuf>,
+    traces: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub places: Places,
-
-    /// Simulate only the first accesses of each trace
-    ///
-    /// A program is ended after its first accesses.
-    #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]
-    pub limit: Option<u64>,
-
-    #[command(flatten)]
-    settings: Settings<Grid>,
-
-    /// A TOML file of memories of your own
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "Memory",
-        hide_short_help = true
-    )]
-    pub memories: Option<PathBuf>,
+    pub common: Common<LlcSimulation>,
 
     /// Write the requests of the private levels to the last level as a trace
     #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub requests: Option<PathBuf>,
+    requests: Option<PathBuf>,
 
     /// Write the requests of the last level to memory as a trace; needs a single policy and size
     #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub traffic: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub results: Results,
+    traffic: Option<PathBuf>,
 
     /// Run the program as this user [default: the caller]
     ///
     /// Under sudo the caller is the user who called sudo.
     #[arg(long, value_name = "NAME", requires = "program")]
     pub user: Option<String>,
-
-    /// Print only errors: no progress bar
-    ///
-    /// If a program is run, no table is printed either.
-    #[arg(short, long)]
-    pub quiet: bool,
 
     /// A program and its arguments, behind --
     ///
@@ -103,44 +78,27 @@ pub struct Llc {
     pub program: Vec<OsString>,
 }
 
-impl Llc {
-    /// Returns the values of all settings.
-    ///
-    /// # Errors
-    /// A usage error where a policy is not known.
-    pub fn grid(&self) -> Result<Grid> {
-        Grid::new(&self.settings.0, self.traffic.is_some())
+impl Level for Llc {
+    type Simulation = LlcSimulation;
+
+    fn traces(&self) -> &[PathBuf] {
+        &self.traces
     }
 
-    /// Returns the memories that can be named.
-    ///
-    /// # Errors
-    /// A failure where the file of --memories cannot be read.
-    pub fn catalogue(&self) -> Result<Catalogue> {
-        catalogue(self.memories.as_deref())
+    fn common(&self) -> &Common<LlcSimulation> {
+        &self.common
     }
-}
 
-/// Files with the options that name them.
-type Files<'a> = Vec<(&'static str, &'a Path)>;
+    fn beside(&self) -> Result<Outputs> {
+        Ok(Outputs {
+            requests: self.requests.clone(),
+            traffic: self.traffic.clone(),
+        })
+    }
 
-impl Llc {
-    /// Returns the traces that are written.
-    pub fn outputs(&self) -> Files<'_> {
-        let files = [
-            ("--requests", self.requests.as_deref()),
-            ("--traffic", self.traffic.as_deref()),
-        ];
-        let named = |(option, path): (_, Option<_>)| path.map(|path| (option, path));
+    fn others_written(&self) -> Vec<Named<'_>> {
+        let files = [("--requests", &self.requests), ("--traffic", &self.traffic)];
+        let named = |(option, path)| Some((option, Option::as_deref(path)?));
         files.into_iter().filter_map(named).collect()
-    }
-
-    /// Returns the files that are read.
-    pub fn inputs(&self) -> Files<'_> {
-        let traces = self.traces.iter().map(|path| ("TRACE", &**path));
-        let memories = self.memories.iter();
-        traces
-            .chain(memories.map(|path| ("--memories", &**path)))
-            .collect()
     }
 }

@@ -4,12 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use terrace_base::Result;
-use terrace_base::count::parse_count;
-use terrace_sim::mix::Grid;
+use terrace_sim::mix::MixSimulation;
 
-use super::Results;
-use super::reading::Places;
-use super::settings::Settings;
+use super::level::{Common, Level};
 
 /// Simulate tasks that take turns on cores with a shared last-level cache
 ///
@@ -37,44 +34,28 @@ The rules: the core whose time is behind goes on; of its tasks that one is next 
 the least time. A task whose trace ends begins it again: give traces that are long enough to touch all
 that the program works with. Tasks do not sleep, and share no memory. All figures are simulated; those
 of a machine are measured by `terrace sched`.")]
+#[command(mut_arg("limit", |limit| limit.help("Simulate only the first accesses of each trace, again and again")))]
 pub struct Mix {
     /// Traces, a task each
     #[arg(value_name = "TRACE", required = true)]
-    pub traces: Vec<PathBuf>,
+    traces: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub places: Places,
-
-    /// Simulate only the first accesses of each trace, again and again
-    #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]
-    pub limit: Option<u64>,
-
-    #[command(flatten)]
-    settings: Settings<Grid>,
-
-    /// A TOML file of memories of your own
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "Memory",
-        hide_short_help = true
-    )]
-    pub memories: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub results: Results,
-
-    /// No progress bar
-    #[arg(short, long)]
-    pub quiet: bool,
+    pub common: Common<MixSimulation>,
 }
 
-impl Mix {
-    /// Returns the values of all settings.
-    ///
-    /// # Errors
-    /// A usage error where a policy is not known.
-    pub fn grid(&self) -> Result<Grid> {
-        Grid::new(&self.settings.0)
+impl Level for Mix {
+    type Simulation = MixSimulation;
+
+    fn traces(&self) -> &[PathBuf] {
+        &self.traces
+    }
+
+    fn common(&self) -> &Common<MixSimulation> {
+        &self.common
+    }
+
+    fn beside(&self) -> Result<()> {
+        Ok(())
     }
 }

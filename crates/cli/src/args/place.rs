@@ -12,7 +12,7 @@ use terrace_sim::llc::{Llc, LlcMachine, Size};
 use terrace_sim::place::{Amount, Memories, Memory, PlaceMachine, Recording};
 
 use super::Results;
-use super::machines::catalogue;
+use super::settings::catalogue;
 
 /// Find out which allocations of a program belong in fast memory
 ///

@@ -1,6 +1,9 @@
 //! Options that say how traces are read.
 
-use clap::Args;
+use std::marker::PhantomData;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use terrace_sim::Simulation;
 use terrace_trace::objects::Extent;
 use terrace_trace::{Format, Layout, Reading as Read};
 
@@ -20,7 +23,7 @@ pub struct Table {
 
 /// How traces are read by a command that takes addresses for places in any case.
 #[derive(Args, Clone)]
-pub struct Places {
+struct Places {
     /// The traces' format, where nothing else tells
     #[arg(long, value_name = "FORMAT", value_parser = format::READ, hide_short_help = true)]
     format: Option<Format>,
@@ -29,23 +32,9 @@ pub struct Places {
     table: Table,
 }
 
-impl Places {
-    /// Returns how traces are read.
-    pub fn reading(&self) -> Read {
-        Read {
-            format: self.format,
-            layout: self.table.columns.clone(),
-            ..Read::default()
-        }
-    }
-}
-
-/// How traces are read, where that does not show in them.
+/// What addresses are, where they can be names of objects.
 #[derive(Args, Clone)]
-pub struct Reading {
-    #[command(flatten)]
-    places: Places,
-
+struct Objects {
     /// Take addresses for the names of objects
     ///
     /// Of keys of a cache, say. An object is a unit: one page, whatever its size; where requests
@@ -55,21 +44,55 @@ pub struct Reading {
     keys: bool,
 }
 
-impl Reading {
-    /// Returns how traces are read by a command for which an object is a unit.
-    pub fn units(&self) -> Read {
-        self.with(Extent::Unit)
-    }
+/// How traces are read by a simulation, where that does not show in them.
+pub struct Reading<S> {
+    places: Places,
+    /// Pages of an object, if addresses are names of objects.
+    objects: Option<Extent>,
+    simulation: PhantomData<S>,
+}
 
-    /// Returns how traces are read by a command that serves objects of any size.
-    pub fn objects(&self) -> Read {
-        self.with(Extent::Sized)
-    }
-
-    fn with(&self, extent: Extent) -> Read {
+impl<S> Reading<S> {
+    /// Returns how traces are read.
+    pub fn how(&self) -> Read {
         Read {
-            objects: self.keys.then_some(extent),
-            ..self.places.reading()
+            format: self.places.format,
+            layout: self.places.table.columns.clone(),
+            objects: self.objects,
+            ..Read::default()
         }
+    }
+}
+
+impl<S: Simulation> Args for Reading<S> {
+    fn augment_args(command: Command) -> Command {
+        let command = Places::augment_args(command);
+        match S::OBJECTS {
+            Some(_) => Objects::augment_args(command),
+            None => command,
+        }
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<S: Simulation> FromArgMatches for Reading<S> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let objects = match S::OBJECTS {
+            Some(extent) if Objects::from_arg_matches(matches)?.keys => Some(extent),
+            _ => None,
+        };
+        Ok(Self {
+            places: Places::from_arg_matches(matches)?,
+            objects,
+            simulation: PhantomData,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }

@@ -1,11 +1,41 @@
 //! Options that settings of simulated machines declare.
 
+use std::path::{Path, PathBuf};
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use terrace_base::Result;
+use terrace_device::Catalogue;
 use terrace_sim::setting::{Given, Machine, Set, Setting, Values, all};
 
-/// The options of all settings of a machine, and the values that were given.
-pub struct Settings<M: Machine>(pub Given<M>);
+/// The options of all settings of a machine, and the file of the memories that one of them names.
+pub struct Settings<M: Machine> {
+    /// The values that were given.
+    pub given: Given<M>,
+    /// The file, if one was given.
+    pub memories: Option<PathBuf>,
+}
+
+/// The option of the file of memories.
+#[derive(Args)]
+struct Memories {
+    /// A TOML file of memories of your own
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    memories: Option<PathBuf>,
+}
+
+/// Returns the memories of a file of --memories beside the built-in ones.
+///
+/// # Errors
+/// A failure where the file cannot be read.
+pub fn catalogue(memories: Option<&Path>) -> Result<Catalogue> {
+    memories.map_or_else(|| Ok(Catalogue::builtin()), Catalogue::load)
+}
+
+/// Whether a setting names a memory.
+fn names_memory<M: Machine>(setting: &Setting<M>) -> bool {
+    setting.name == "memory"
+}
 
 /// Returns the option of a setting.
 fn option<M: Machine>(setting: Setting<M>) -> Arg {
@@ -52,11 +82,17 @@ fn option<M: Machine>(setting: Setting<M>) -> Arg {
 
 impl<M: Machine> Args for Settings<M> {
     fn augment_args(command: Command) -> Command {
-        let options = M::settings().into_iter().flat_map(|(heading, settings)| {
+        let add = |command: Command, (heading, settings): (_, Vec<Setting<M>>)| {
+            let has_memory = settings.iter().any(names_memory);
             let options = settings.into_iter().map(option);
-            options.map(move |option| option.help_heading(heading))
-        });
-        command.args(options)
+            let command = command.args(options.map(|option| option.help_heading(heading)));
+            match has_memory {
+                true => Memories::augment_args(command)
+                    .mut_arg("memories", |option| option.help_heading(heading)),
+                false => command,
+            }
+        };
+        M::settings().into_iter().fold(command, add)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -65,8 +101,13 @@ impl<M: Machine> Args for Settings<M> {
 }
 
 impl<M: Machine> FromArgMatches for Settings<M> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = all::<M>().into_iter().map(|setting| {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let settings = all::<M>();
+        let memories = match settings.iter().any(names_memory) {
+            true => Memories::from_arg_matches(matches)?.memories,
+            false => None,
+        };
+        let given = settings.into_iter().map(|setting| {
             let sets: Vec<Set<M>> = match setting.values {
                 Values::List(_) => {
                     let lists = matches.get_many::<Vec<Set<M>>>(setting.name);
@@ -79,10 +120,16 @@ impl<M: Machine> FromArgMatches for Settings<M> {
             };
             (setting.name, sets)
         });
-        Ok(Self(Given(given.collect())))
+        Ok(Self {
+            given: Given(given.collect()),
+            memories,
+        })
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+    fn update_from_arg_matches(
+        &mut self,
+        matches: &ArgMatches,
+    ) -> std::result::Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use terrace_base::Result;
+use terrace_base::apart::Named;
+use terrace_sim::pages::{Beside, PageSimulation};
 
-use super::Results;
-use super::machines::Machines;
-use super::reading::Reading;
-use terrace_base::count::parse_count;
+use super::level::{Common, Level};
+use super::measured::Measured;
 
 /// Simulate each of several traces on many machines, into one table
 ///
@@ -17,33 +18,47 @@ use terrace_base::count::parse_count;
 /// same command again.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
+#[command(mut_arg("limit", |limit| limit.hide_short_help(false)))]
+#[command(mut_arg("quiet", |quiet| quiet.help("No progress bar, and no word at the end")))]
 pub struct Sweep {
     /// Traces, each simulated alone
     #[arg(value_name = "TRACE", required = true)]
-    pub traces: Vec<PathBuf>,
+    traces: Vec<PathBuf>,
 
     /// Where results go: NAME.parquet and NAME.csv
     ///
     /// Into a directory as sweep.parquet and sweep.csv.
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", display_order = 0)]
     pub output: PathBuf,
 
     #[command(flatten)]
-    pub results: Results,
+    pub common: Common<PageSimulation>,
 
     #[command(flatten)]
-    pub reading: Reading,
+    measured: Measured,
+}
 
-    /// Simulate only the first accesses of each trace
-    #[arg(long, value_name = "N", value_parser = parse_count)]
-    pub limit: Option<u64>,
+impl Level for Sweep {
+    type Simulation = PageSimulation;
 
-    /// No progress bar, and no word at the end
-    #[arg(short, long)]
-    pub quiet: bool,
+    fn traces(&self) -> &[PathBuf] {
+        &self.traces
+    }
 
-    #[command(flatten)]
-    pub machines: Machines,
+    fn common(&self) -> &Common<PageSimulation> {
+        &self.common
+    }
+
+    fn beside(&self) -> Result<Beside> {
+        Ok(Beside {
+            machine: self.measured.machine()?,
+            epoch: None,
+        })
+    }
+
+    fn others_read(&self) -> Vec<Named<'_>> {
+        self.measured.inputs()
+    }
 }
 
 const EXAMPLES: &str = "\

@@ -7,6 +7,7 @@ use super::results::STANDARD;
 use super::{Results, format};
 use clap::{Args, Subcommand};
 use terrace_base::{Error, Result};
+use terrace_sim::pages::PageSimulation;
 use terrace_trace::objects::Extent;
 use terrace_trace::{Format, Level, Selection, Source, generate};
 
@@ -43,7 +44,7 @@ pub struct Info {
     pub file: PathBuf,
 
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: Reading<PageSimulation>,
 
     #[command(flatten)]
     pub results: Results,

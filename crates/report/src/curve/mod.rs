@@ -7,9 +7,11 @@ pub use table::text;
 
 use serde::{Serialize, Serializer};
 use terrace_base::schema::{Field, Tree, fields};
-use terrace_sim::curve::{Curve, Curves, Point};
+use terrace_sim::curve::{Curve, CurveSimulation, Curves, Point};
 
 use crate::counted::Counted;
+use crate::simulation::Reported;
+use crate::text::Text;
 
 /// Schema of the document; the number increases with every change that breaks readers.
 const SCHEMA: &str = "terrace.sim.curve/1";
@@ -37,6 +39,22 @@ impl CurveDocument {
             counted,
             curves,
         }
+    }
+}
+
+impl Reported for CurveSimulation {
+    type Document = CurveDocument;
+
+    fn document(
+        traces: Vec<String>,
+        counted: Vec<Counted>,
+        results: Self::Results,
+    ) -> CurveDocument {
+        CurveDocument::new(traces, counted, results)
+    }
+
+    fn text(document: &CurveDocument) -> Text {
+        text(&document.curves)
     }
 }
 

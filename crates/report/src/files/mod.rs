@@ -10,9 +10,11 @@ pub use table::text;
 
 use serde::{Serialize, Serializer};
 use terrace_base::schema::{Field, Tree};
-use terrace_sim::files::{FilesMachine, Run, Simulated, options, results};
+use terrace_sim::files::{FilesMachine, FilesSimulation, Run, Simulated, options, results};
 
 use crate::counted::Counted;
+use crate::simulation::Reported;
+use crate::text::Text;
 
 /// Schema of the document; the number increases with every change that breaks readers.
 const SCHEMA: &str = "terrace.sim.files/1";
@@ -40,6 +42,22 @@ impl FilesDocument {
             counted,
             simulated,
         }
+    }
+}
+
+impl Reported for FilesSimulation {
+    type Document = FilesDocument;
+
+    fn document(
+        traces: Vec<String>,
+        counted: Vec<Counted>,
+        results: Self::Results,
+    ) -> FilesDocument {
+        FilesDocument::new(traces, counted, results)
+    }
+
+    fn text(document: &FilesDocument) -> Text {
+        text(&document.simulated)
     }
 }
 

@@ -11,10 +11,12 @@ pub use table::text;
 
 use serde::{Serialize, Serializer};
 use terrace_base::schema::Tree;
-use terrace_sim::llc::{Run, Simulated, Unkept, results};
+use terrace_sim::llc::{LlcSimulation, Run, Simulated, Unkept, results};
 
 use crate::convert::Lost;
 use crate::counted::Counted;
+use crate::simulation::Reported;
+use crate::text::Text;
 
 /// Schema of the document; the number increases with every change that breaks readers.
 const SCHEMA: &str = "terrace.sim.llc/1";
@@ -47,26 +49,37 @@ pub enum Input {
 }
 
 impl LlcDocument {
-    /// Returns the document of a pass.
-    pub fn new(input: Input, counted: Vec<Counted>, simulated: Simulated) -> Self {
+    /// Returns the document of a pass, and of what trace files that were written do not say.
+    pub fn new(
+        input: Input,
+        counted: Vec<Counted>,
+        (simulated, unkept): (Simulated, Vec<Unkept>),
+    ) -> Self {
         let (traces, program) = match input {
             Input::Traces(traces) => (Some(traces), None),
             Input::Program(program) => (None, Some(program)),
         };
+        let lost = unkept.iter().flat_map(|unkept| &unkept.lost);
         Self {
             schema: SCHEMA,
             traces,
             program,
             counted,
-            lost: Vec::new(),
+            lost: lost.map(Lost::from).collect(),
             simulated,
         }
     }
+}
 
-    /// Adds what traces that were written do not say.
-    pub fn keep(&mut self, unkept: &[Unkept]) {
-        let lost = unkept.iter().flat_map(|unkept| &unkept.lost);
-        self.lost = lost.map(Lost::from).collect();
+impl Reported for LlcSimulation {
+    type Document = LlcDocument;
+
+    fn document(traces: Vec<String>, counted: Vec<Counted>, results: Self::Results) -> LlcDocument {
+        LlcDocument::new(Input::Traces(traces), counted, results)
+    }
+
+    fn text(document: &LlcDocument) -> Text {
+        text(&document.simulated)
     }
 }
 

@@ -10,9 +10,11 @@ pub use table::text;
 
 use serde::{Serialize, Serializer};
 use terrace_base::schema::Tree;
-use terrace_sim::mix::{Run, Simulated, results};
+use terrace_sim::mix::{MixSimulation, Run, Simulated, results};
 
 use crate::counted::Counted;
+use crate::simulation::Reported;
+use crate::text::Text;
 
 /// Schema of the document; the number increases with every change that breaks readers.
 const SCHEMA: &str = "terrace.sim.mix/1";
@@ -40,6 +42,18 @@ impl MixDocument {
             counted,
             simulated,
         }
+    }
+}
+
+impl Reported for MixSimulation {
+    type Document = MixDocument;
+
+    fn document(traces: Vec<String>, counted: Vec<Counted>, results: Self::Results) -> MixDocument {
+        MixDocument::new(traces, counted, results)
+    }
+
+    fn text(document: &MixDocument) -> Text {
+        text(&document.simulated)
     }
 }
 

@@ -18,6 +18,8 @@
 //! miniature DRAM, does not show in their spread.
 
 mod estimate;
+mod front;
+mod options;
 mod outcome;
 mod part;
 mod run;
@@ -26,6 +28,7 @@ mod settings;
 mod stack;
 mod tape;
 
+pub use front::CurveSimulation;
 pub use outcome::{Curve, Curves, Point};
 pub use run::Gathered;
 pub use settings::{CurveSettings, Sizes, parse_rate};

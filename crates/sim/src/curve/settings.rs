@@ -34,6 +34,18 @@ pub enum Sizes {
     All,
 }
 
+impl Default for CurveSettings {
+    fn default() -> Self {
+        Self {
+            policies: Vec::new(),
+            sizes: Sizes::twentieths(),
+            rate: None,
+            samples: 1,
+            seed: 0,
+        }
+    }
+}
+
 impl Sizes {
     /// Reads `all`, or amounts as [`Dram::parse`] does with commas between them. Shares are of the footprint.
     ///

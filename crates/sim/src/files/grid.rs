@@ -2,24 +2,23 @@
 
 use std::collections::HashSet;
 
-use terrace_base::{Bytes, Result, memory};
+use terrace_base::Result;
 use terrace_device::Catalogue;
 
 use super::settings::FilesMachine;
-use crate::setting::{Given, Set};
+use crate::setting::Given;
 
 /// Memory of a machine without pages.
 const MACHINE_BYTES: u64 = 64 << 10;
 
 /// Values of all settings, the one that varies slowest first.
 #[derive(Clone)]
-pub struct Grid(Vec<Vec<Set<FilesMachine>>>);
+pub struct Grid(Given<FilesMachine>);
 
 impl Grid {
     /// Makes the grid of these values.
     pub fn new(given: Given<FilesMachine>) -> Self {
-        let values = given.0.into_iter().map(|(_, sets)| sets);
-        Self(values.filter(|sets| !sets.is_empty()).collect())
+        Self(given)
     }
 
     /// Returns all combinations.
@@ -28,21 +27,7 @@ impl Grid {
     /// A usage error if a memory is not in the catalogue, or a machine cannot be simulated; a failure if there is
     /// not enough memory for the machines.
     pub fn machines(&self, catalogue: &Catalogue) -> Result<Vec<FilesMachine>> {
-        let numbers = self.0.iter().map(|sets| sets.len() as u64);
-        let count = numbers.fold(1, u64::saturating_mul);
-        let bytes = Bytes(count.saturating_mul(MACHINE_BYTES));
-        memory::require(bytes, &format!("{count} machines"))?;
-        let mut machines = vec![FilesMachine::default()];
-        for sets in &self.0 {
-            let each = machines.iter().flat_map(|machine| {
-                sets.iter().map(move |set| {
-                    let mut machine = machine.clone();
-                    set.apply(&mut machine, catalogue)?;
-                    Ok(machine)
-                })
-            });
-            machines = each.collect::<Result<_>>()?;
-        }
+        let machines = self.0.combinations(catalogue, MACHINE_BYTES)?;
         machines.iter().try_for_each(FilesMachine::check)?;
         Ok(without_repeats(machines))
     }

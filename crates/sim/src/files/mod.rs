@@ -22,6 +22,7 @@ mod count;
 mod day;
 mod disk;
 mod flash;
+mod front;
 mod grid;
 mod hierarchy;
 pub mod options;
@@ -34,6 +35,7 @@ mod station;
 mod timeline;
 
 pub use count::Counts;
+pub use front::FilesSimulation;
 pub use grid::Grid;
 pub use outcome::{Outcome, Run, Simulated};
 pub use run::{accesses, run};

@@ -31,6 +31,7 @@ mod core_side;
 mod dependence;
 mod flush;
 pub(crate) mod frames;
+mod front;
 pub(crate) mod grid;
 mod level;
 pub(crate) mod lines;
@@ -63,6 +64,7 @@ pub mod model {
 
 pub use flush::Flushes;
 pub use frames::Faults;
+pub use front::{BesideProgram, LlcSimulation};
 pub use grid::{Extent, Grid, LLC_PER_CORE, WarmupChoice};
 pub use memory::{Chips, Transfers};
 pub use memory_side::{Backing, Found};

@@ -13,12 +13,12 @@ use super::pass::{Sinks, run};
 use super::settings::LlcMachine;
 
 /// The trace files that a pass writes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Outputs<'a> {
+#[derive(Clone, Debug, Default)]
+pub struct Outputs {
     /// The file for the requests of the private levels to the last.
-    pub requests: Option<&'a Path>,
+    pub requests: Option<PathBuf>,
     /// The file for the requests of the last level to memory, with [`LlcMachine::traffic`].
-    pub traffic: Option<&'a Path>,
+    pub traffic: Option<PathBuf>,
 }
 
 /// What a trace file does not say, because its format has no room for it.
@@ -38,20 +38,20 @@ pub struct Unkept {
 pub fn simulate(
     settings: &LlcMachine,
     mix: Mix,
-    outputs: Outputs,
+    outputs: &Outputs,
     progress: impl FnMut(u64),
 ) -> Result<(Pass, Vec<Unkept>)> {
     let about = origin::about(settings, mix.cores());
     let file = |path: Option<&Path>| path.map(|path| create(path, &about)).transpose();
-    let (mut requests, mut traffic) = (file(outputs.requests)?, file(outputs.traffic)?);
+    let paths = [outputs.requests.as_deref(), outputs.traffic.as_deref()];
+    let (mut requests, mut traffic) = (file(paths[0])?, file(paths[1])?);
     let sinks = Sinks {
         requests: requests.as_deref_mut().map(|sink| sink as &mut dyn Sink),
         traffic: traffic.as_deref_mut().map(|sink| sink as &mut dyn Sink),
     };
     let pass = run(settings, mix, sinks, progress)?;
-    let written = [(outputs.requests, requests), (outputs.traffic, traffic)];
     let mut unkept = Vec::new();
-    for (path, sink) in written {
+    for (path, sink) in paths.into_iter().zip([requests, traffic]) {
         let (Some(path), Some(sink)) = (path, sink) else {
             continue;
         };

@@ -355,7 +355,7 @@ impl<'a> Program<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::LOOKED;
+    use crate::thread_run::LOOKED;
     use proptest::prelude::*;
     use terrace_trace::Access;
 

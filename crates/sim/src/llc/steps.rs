@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use terrace_trace::Block;
 use terrace_trace::order::{Event, Point};
 
-use crate::workload::thread_run;
+use crate::thread_run::thread_run;
 
 /// Consecutive accesses of one thread.
 #[derive(Clone, Debug)]

@@ -42,8 +42,7 @@ impl Grid {
     /// A usage error where a policy is not known.
     pub fn new(given: &Given<Self>) -> Result<Self> {
         let mut grid = Self::default();
-        let mut sets = given.0.iter().flat_map(|(_, sets)| sets);
-        sets.try_for_each(|set| set.apply(&mut grid, &()))?;
+        given.apply(&mut grid, &())?;
         Ok(grid)
     }
 

@@ -16,6 +16,7 @@
 //!   tasks would have their lines in the same sets.
 
 mod count;
+mod front;
 mod grid;
 pub mod options;
 mod outcome;
@@ -28,6 +29,7 @@ mod task;
 mod turn;
 
 pub use count::Counts;
+pub use front::MixSimulation;
 pub use grid::Grid;
 pub use outcome::{Outcome, Run, Simulated, TaskOutcome};
 pub use partition::Partition;

@@ -22,17 +22,21 @@ pub struct Trace<'a> {
     pub open: Box<dyn Fn() -> Open<'a> + Sync + 'a>,
 }
 
-/// Returns trace files.
+/// Returns trace files, which are opened with these columns.
 ///
 /// # Errors
 /// A usage error where a file is a program and no trace.
-pub fn files(paths: &[PathBuf], reading: &Reading) -> Result<Vec<Trace<'static>>> {
+pub fn files(
+    paths: &[PathBuf],
+    reading: &Reading,
+    columns: Columns,
+) -> Result<Vec<Trace<'static>>> {
     paths.iter().try_for_each(|path| require_trace(path))?;
     let trace = |path: &PathBuf| Trace {
         name: name(path),
         open: {
             let (path, reading) = (path.clone(), reading.clone());
-            Box::new(move || file(path.clone(), reading.clone(), Columns::ALL))
+            Box::new(move || file(path.clone(), reading.clone(), columns))
         },
     };
     Ok(paths.iter().map(trace).collect())

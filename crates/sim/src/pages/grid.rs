@@ -31,18 +31,16 @@ pub fn require_memory(machines: usize, footprint: u64) -> Result<()> {
 
 /// Values of all settings, whose combinations are the machines.
 #[derive(Clone)]
-pub struct Grid {
-    /// Values by setting, the setting that varies slowest first.
-    values: Vec<(&'static str, Vec<Set>)>,
-}
+pub struct Grid(Given<PageMachine>);
 
 impl Grid {
-    /// Makes the grid of these values.
-    pub fn new(given: Given<PageMachine>) -> Self {
-        let mut values = given.0;
+    /// Makes the grid of these values; the setting that varies slowest comes first.
+    pub fn new(mut given: Given<PageMachine>) -> Self {
         let place = |name: &str| VARY.split(' ').position(|known| known == name);
-        values.sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
-        Self { values }
+        given
+            .0
+            .sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
+        Self(given)
     }
 
     /// Makes the grid of these values, each the name of a setting and a text as on the command line.
@@ -59,7 +57,7 @@ impl Grid {
         let (tier, fault) = (machine.tier(), machine.fault.clone());
         let tier = Set::plain(move |machine| machine.tier = tier.clone());
         let fault = Set::plain(move |machine| machine.fault = fault.clone());
-        for (name, sets) in &mut self.values {
+        for (name, sets) in &mut self.0.0 {
             match *name {
                 "memory" => *sets = vec![tier.clone()],
                 "fault-cost" => *sets = vec![fault.clone()],
@@ -75,23 +73,6 @@ impl Grid {
     /// A usage error if a memory is not in the catalogue or too little is known of it; a failure if
     /// there is not enough memory for the machines.
     pub fn machines(&self, catalogue: &Catalogue) -> Result<Vec<Choice>> {
-        let varied = self.values.iter().map(|(_, sets)| &sets[..]);
-        let varied: Vec<&[Set]> = varied.filter(|sets| !sets.is_empty()).collect();
-        let numbers = varied.iter().map(|sets| sets.len() as u64);
-        let machines = numbers.fold(1u64, u64::saturating_mul);
-        let bytes = Bytes(machines.saturating_mul(MACHINE_BYTES));
-        memory::require(bytes, &format!("{machines} machines"))?;
-        let mut machines = vec![Choice::default()];
-        for sets in varied {
-            let each = machines.iter().flat_map(|machine| {
-                sets.iter().map(move |set| {
-                    let mut machine = machine.clone();
-                    set.apply(&mut machine, catalogue)?;
-                    Ok(machine)
-                })
-            });
-            machines = each.collect::<Result<_>>()?;
-        }
-        Ok(machines)
+        self.0.combinations(catalogue, MACHINE_BYTES)
     }
 }

@@ -200,13 +200,8 @@ impl<'a> Task<'a> {
 }
 
 impl Trace {
-    fn open(&self, contents: bool, zeros: bool) -> Result<Workload> {
+    fn open(&self, columns: Columns) -> Result<Workload> {
         let paths = slice::from_ref(&self.path);
-        let columns = Columns {
-            contents,
-            zeros,
-            ..Columns::PAGES
-        };
         Workload::open(paths, &self.reading, self.limit, columns)
     }
 
@@ -344,11 +339,8 @@ impl Sweep<'_> {
     ) -> Result<()> {
         let settings = machines.iter().map(|(machine, _)| machine.clone());
         let mut before = 0;
-        let any =
-            |asks: fn(&PageMachine) -> bool| machines.iter().any(|(machine, _)| asks(machine));
-        let contents = any(|machine| machine.writing.is_asked());
-        let zeros = any(PageMachine::drops_zeros);
-        let workload = task.trace.open(contents, zeros)?;
+        let columns = pages::columns(machines.iter().map(|(machine, _)| machine));
+        let workload = task.trace.open(columns)?;
         let outcomes = pages::run(workload, settings.collect(), future, |accesses| {
             let more = (accesses - before) * machines.len() as u64;
             before = accesses;
@@ -369,7 +361,7 @@ impl Task<'_> {
     /// Surveys the trace in a first pass.
     fn survey(&self, foresight: Foresight) -> Result<Survey> {
         let path = self.trace.path.display();
-        let survey = Survey::of(self.trace.open(false, false)?, foresight, |_| {});
+        let survey = Survey::of(self.trace.open(Columns::PAGES)?, foresight, |_| {});
         match survey {
             Err(error) if error.kind == Kind::Usage => {
                 Err(Error::usage(format!("the trace `{path}`: {error}")))
