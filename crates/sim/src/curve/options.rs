@@ -35,7 +35,8 @@ fn sizes() -> Vec<Setting> {
     settings! { CurveSettings;
         /// replacement policies, a curve each
         "replacement" "NAME,...": parsed(policies), default("lru"), single(), common(),
-            details("`terrace list policies` names them. Settings follow a name, as in cflru:window=0.3.");
+            details("`terrace list policies` names them. Settings follow a name, as in \
+                     cflru:window=0.3.");
         /// sizes of DRAM: 64M, 1000p (pages), 25% of the footprint; all
         "dram" "SIZE,...": quantity(Sizes::parse, |curve, sizes| curve.sizes = sizes),
             otherwise("each 5%"), single(), common(),
@@ -43,10 +44,13 @@ fn sizes() -> Vec<Setting> {
         /// share of the pages that is simulated
         "rate" "SHARE": quantity(parse_rate, |curve, rate| curve.rate = Some(rate)),
             otherwise("1 for lru, or 0.1"), single(), common(),
-            details("From more than 0 to 1, where all are. One page in a whole number is: 0.3 is a third.");
+            details("From more than 0 to 1, where all are. One page in a whole number is: 0.3 is a \
+                     third.");
         /// samples into which these pages are dealt out
-        "samples" "N": number(1..=1000, |curve, samples| curve.samples = samples), default("4"), single(),
-            details("From their spread follows the error; more of them know it better, and are smaller each.");
+        "samples" "N": number(1..=1000, |curve, samples| curve.samples = samples), default("4"),
+            single(),
+            details("From their spread follows the error; more of them know it better, and are \
+                     smaller each.");
         /// seed of the samples, and of random numbers of policies
         "seed" "N": read(parse_count, |curve, seed| curve.seed = seed), default("1"), single();
     }
