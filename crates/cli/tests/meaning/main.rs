@@ -243,6 +243,52 @@ fn what_comes_through_a_pipe_is_read_as_often_as_needed() {
     assert!(said.contains("`-` is read more than once: its "), "{said}");
 }
 
+/// A trace that comes through a pipe is kept only where a level reads it again.
+#[test]
+fn every_level_takes_what_comes_through_a_pipe() {
+    let directory = TempDir::new().unwrap();
+    let csv = written(&directory, "g.csv", PAUSES);
+    let short = ["--time", "1ms", "--warmup", "0ms"];
+    for (level, options, is_kept) in [
+        ("pages", &["--dram", "50%"][..], true),
+        ("pages", &["--dram", "1p"], false),
+        ("llc", &["--policy", "lru"], false),
+        ("llc", &["--policy", "lru", &csv], true),
+        ("mix", &short, true),
+        ("files", &["--dram", "1M"], true),
+        (
+            "curve",
+            &["--replacement", "lru,fifo", "--rate", "1"],
+            false,
+        ),
+    ] {
+        let command = [&["sim", level, "--json=-"], options, &["-"]].concat();
+        let output = given(&command, PAUSES.as_bytes());
+        let said = text(&output.stderr);
+        let mut piped: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let mut read = simulate(level, &[&["-q"], options, &[&*csv]].concat());
+        assert_eq!(
+            said.contains("is read more than once"),
+            is_kept,
+            "{level}: {said}"
+        );
+        for results in [&mut piped, &mut read] {
+            results["traces"].take();
+            // Tasks are named by the places of their traces.
+            for run in results["runs"].as_array_mut().into_iter().flatten() {
+                run["tasks"]
+                    .as_array_mut()
+                    .into_iter()
+                    .flatten()
+                    .for_each(|task| {
+                        task["trace"].take();
+                    });
+            }
+        }
+        assert_eq!(piped, read, "{level}");
+    }
+}
+
 #[test]
 fn each_format_says_what_it_is() {
     for (name, field) in [
