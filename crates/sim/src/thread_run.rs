@@ -18,16 +18,10 @@ pub(crate) fn is_of_one_thread(block: &Block) -> bool {
 /// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process makes.
 #[inline]
 pub(crate) fn thread_run(block: &Block, begin: usize, end: usize) -> usize {
-    if block.thread.is_empty() && block.process.is_empty() {
-        return end;
-    }
-    let names = |index| (block.thread.get(index), block.process.get(index));
-    let other = (begin..end).find(|index| {
-        #[cfg(test)]
-        LOOKED.set(LOOKED.get() + 1);
-        names(*index) != names(begin)
-    });
-    other.unwrap_or(end)
+    let run = block.thread_run(begin, end);
+    #[cfg(test)]
+    LOOKED.set(LOOKED.get() + run - begin + usize::from(run < end));
+    run
 }
 
 #[cfg(test)]

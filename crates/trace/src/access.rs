@@ -200,6 +200,15 @@ impl Block {
         self.write.push(access.write);
     }
 
+    /// Returns the end of the accesses from `begin` on, at most to `end`, that one thread of one
+    /// process makes.
+    ///
+    /// # Panics
+    /// Panics if `begin` is not below `end`, or `end` is above [`Block::len`].
+    pub fn thread_run(&self, begin: usize, end: usize) -> usize {
+        equal_run(&self.process, begin, equal_run(&self.thread, begin, end))
+    }
+
     /// Returns the accesses one by one.
     pub fn iter(&self) -> impl Iterator<Item = Access> {
         (0..self.len()).map(|index| self.get(index))
@@ -219,5 +228,65 @@ impl Block {
             size: self.size.get(index).copied().unwrap_or_default(),
             write: self.write[index],
         }
+    }
+}
+
+/// Returns the end of the equal values of a column from `begin` on, at most `end`, which is also
+/// that of an empty column.
+fn equal_run(column: &[u16], begin: usize, end: usize) -> usize {
+    /// Values that are compared at once, by the vectors of a processor.
+    const PART: usize = 64;
+    /// Values that are compared one by one before: where threads alternate, runs are short.
+    const NEAR: usize = 8;
+    if column.is_empty() {
+        return end;
+    }
+    let (value, column) = (column[begin], &column[begin..end]);
+    let differs = |other: &u16| *other != value;
+    let near = column.len().min(NEAR);
+    if let Some(other) = column[..near].iter().position(differs) {
+        return begin + other;
+    }
+    let parts = column[near..].chunks_exact(PART);
+    let is_equal = |part: &&[u16]| part.iter().fold(0, |bits, other| bits | (other ^ value)) == 0;
+    let equal = near + PART * parts.take_while(is_equal).count();
+    let other = column[equal..].iter().position(differs);
+    other.map_or(end, |other| begin + equal + other)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Runs of all lengths end where the process or thread changes, one access after another.
+        #[test]
+        fn a_run_is_one_thread_s(
+            runs in prop::collection::vec((0..2_u16, 0..2_u16, 1..200_usize), 1..8),
+            at in any::<prop::sample::Index>(),
+        ) {
+            let mut block = Block::default();
+            for (process, thread, length) in runs {
+                let access = Access { process, thread, ..Access::default() };
+                (0..length).for_each(|_| block.push(access));
+            }
+            let begin = at.index(block.len());
+            let owner = |index: usize| (block.process[index], block.thread[index]);
+            for end in [begin + 1, block.len()] {
+                let slow = (begin..end).find(|index| owner(*index) != owner(begin));
+                prop_assert_eq!(block.thread_run(begin, end), slow.unwrap_or(end));
+            }
+        }
+    }
+
+    #[test]
+    fn all_accesses_are_of_one_thread_where_none_is_named() {
+        let block = Block {
+            address: vec![0; 100],
+            ..Block::default()
+        };
+        assert_eq!(block.thread_run(3, 90), 90);
     }
 }

@@ -78,6 +78,11 @@ impl Sound {
         if self.has_objects {
             return Ok(());
         }
+        // None is larger than all their bits, which are found faster than the largest.
+        let bits = block.size.iter().fold(0, |bits, size| bits | size);
+        if u64::from(bits) <= LARGEST.0 {
+            return Ok(());
+        }
         let largest = block.size.iter().max().copied().unwrap_or(0);
         if u64::from(largest) <= LARGEST.0 {
             return Ok(());
@@ -93,8 +98,7 @@ impl Sound {
         let mut begin = 0;
         while begin < block.instruction.len() {
             let owner = owner(block, begin);
-            let run = (begin + 1..block.len()).find(|index| self::owner(block, *index) != owner);
-            let end = run.unwrap_or(block.len());
+            let end = block.thread_run(begin, block.len());
             let counts = &block.instruction[begin..end];
             if owner.1 != SHARED {
                 self.check_run(owner, begin, counts)?;
@@ -107,22 +111,25 @@ impl Sound {
     /// Checks accesses of one thread that follow each other.
     fn check_run(&mut self, owner: (u16, u16), begin: usize, counts: &[u64]) -> Result<()> {
         let last = self.executed.entry(owner).or_default();
-        let mut before = *last;
-        for (index, now) in counts.iter().enumerate() {
-            if *now < before {
-                let (process, thread) = owner;
-                return Err(self.wrong(
-                    begin + index,
-                    &format!(
-                        "thread {thread} of process {process} had executed {before} instructions \
-                         before it, and now {now}"
-                    ),
-                ));
-            }
-            before = *now;
+        let before = |index: usize| match index {
+            0 => *last,
+            _ => counts[index - 1],
+        };
+        if counts[0] < *last || !(rise_plainly(counts) || counts.is_sorted()) {
+            let back = (0..counts.len()).find(|index| counts[*index] < before(*index));
+            let index = back.unwrap_or_default();
+            let ((process, thread), before, now) = (owner, before(index), counts[index]);
+            return Err(self.wrong(
+                begin + index,
+                &format!(
+                    "thread {thread} of process {process} had executed {before} instructions \
+                     before it, and now {now}"
+                ),
+            ));
         }
-        let more = before - *last;
-        *last = before;
+        let end = counts[counts.len() - 1];
+        let more = end - *last;
+        *last = end;
         let all = self.all.checked_add(more);
         self.all = all.ok_or_else(|| {
             Error::usage(format!(
@@ -144,6 +151,16 @@ impl Sound {
     }
 }
 
+/// Whether counts rise, all below 2^63: then no difference is negative, which the vectors of a
+/// processor find out many at a time.
+fn rise_plainly(counts: &[u64]) -> bool {
+    let steps = counts.iter().zip(&counts[1..]);
+    let bits = steps.fold(counts[0], |bits, (before, now)| {
+        bits | now | now.wrapping_sub(*before)
+    });
+    bits >> 63 == 0
+}
+
 fn owner(block: &Block, index: usize) -> (u16, u16) {
     let of = |column: &[u16]| column.get(index).copied().unwrap_or_default();
     (of(&block.process), of(&block.thread))
@@ -151,6 +168,8 @@ fn owner(block: &Block, index: usize) -> (u16, u16) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::Access;
     use crate::testing::{listed, uncounted};
@@ -192,6 +211,25 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("thread 1 of process 0"), "{error}");
+    }
+
+    proptest! {
+        /// The first count that goes back is found, among large and small ones.
+        #[test]
+        fn a_count_that_goes_back_is_named(
+            mut counts in prop::collection::vec(prop_oneof![0..9_u64, any::<u64>()], 1..9),
+            sorts in any::<bool>(),
+        ) {
+            if sorts {
+                counts.sort_unstable();
+            }
+            let accesses: Vec<Access> = counts.iter().map(|now| access(0, *now, 8)).collect();
+            let back = (1..counts.len()).find(|index| counts[*index] < counts[index - 1]);
+            let named = back.map(|index| format!("wrong at its access {index} "));
+            let error = error(&accesses).unwrap_or_default();
+            prop_assert!(error.contains(named.as_deref().unwrap_or_default()), "{}", error);
+            prop_assert_eq!(error.is_empty(), back.is_none());
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! One private level of a core: set-associative, LRU, write-back.
 
+use std::cmp::Reverse;
+use std::ops::Range;
+
 use terrace_policy::llc::Geometry;
 
 /// An empty way: all bits but the dirty bit.
@@ -17,15 +20,43 @@ impl Victim {
     }
 }
 
-/// A level: the ways of each set, the most recently used first. A way is the line's number doubled,
-/// plus 1 where the line is dirty.
+/// A way of a set.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// The line's number doubled, plus 1 where the line is dirty.
+    key: u64,
+    /// When it was used last, by the count of touches; 0 where it is empty.
+    used: u64,
+}
+
+impl Way {
+    const EMPTY: Self = Self {
+        key: EMPTY,
+        used: 0,
+    };
+
+    #[inline]
+    fn has(&self, line: u64) -> bool {
+        self.key >> 1 == line
+    }
+}
+
+/// A level.
 #[derive(Clone, Debug)]
 pub struct Level {
     geometry: Geometry,
     /// The number of sets less one, if it is a power of two; otherwise 0.
     mask: u64,
-    ways: Vec<u64>,
+    /// The ways of one set after those of another.
+    ways: Vec<Way>,
+    touches: u64,
+    /// The way in which a line was last, by the lower bits of the line: most touches find theirs
+    /// without a search. Another line may be there now.
+    places: Vec<u32>,
 }
+
+/// Places for each line of a level, so that lines of one set seldom share one.
+const PLACES: usize = 4;
 
 impl Level {
     /// Makes an empty level.
@@ -34,55 +65,79 @@ impl Level {
         Self {
             geometry,
             mask: if sets.is_power_of_two() { sets - 1 } else { 0 },
-            ways: vec![EMPTY; geometry.lines()],
+            ways: vec![Way::EMPTY; geometry.lines()],
+            touches: 0,
+            places: vec![0; PLACES * geometry.lines().next_power_of_two()],
         }
     }
 
-    /// Returns the index of a line's set in `ways`, which is its most recently used way.
+    /// Returns a line's set in `ways`.
     #[inline]
-    pub fn first_of(&self, line: u64) -> usize {
+    fn set(&self, line: u64) -> Range<usize> {
         let set = match self.mask {
             0 => (line % self.geometry.sets as u64) as usize,
             mask => (line & mask) as usize,
         };
-        set * self.geometry.ways
+        let first = set * self.geometry.ways;
+        first..first + self.geometry.ways
+    }
+
+    /// Returns the way of a line.
+    #[inline]
+    fn way(&self, line: u64) -> Option<usize> {
+        let set = self.set(line);
+        let way = self.ways[set.clone()].iter().position(|way| way.has(line));
+        way.map(|way| set.start + way)
     }
 
     /// Whether a line is present.
     #[inline]
     pub fn holds(&self, line: u64) -> bool {
-        let first = self.first_of(line);
-        let set = &self.ways[first..first + self.geometry.ways];
-        set.iter().any(|way| way >> 1 == line)
+        self.way(line).is_some()
     }
 
-    /// Makes the most recently used way of a set dirty, if `write`.
+    /// Touches lines, each with whether it is written, as long as they are where they were last;
+    /// returns how many that are. [`Level::touch`] touches any line.
     #[inline]
-    pub fn again(&mut self, first: usize, write: bool) {
-        self.ways[first] |= u64::from(write);
+    pub fn touch_known(&mut self, lines: impl Iterator<Item = (u64, bool)>) -> usize {
+        let (ways, places) = (&mut self.ways[..], &self.places[..]);
+        let begin = self.touches;
+        let mut now = begin;
+        for (line, write) in lines {
+            let place = places[line as usize & (places.len() - 1)];
+            let way = &mut ways[place as usize];
+            if !way.has(line) {
+                break;
+            }
+            now += 1;
+            way.key |= u64::from(write);
+            way.used = now;
+        }
+        self.touches = now;
+        (now - begin) as usize
     }
 
     /// Flushes a line: makes it clean, or removes it with `invalidates`. Returns whether it was dirty.
     pub fn flush(&mut self, line: u64, invalidates: bool) -> bool {
-        let first = self.first_of(line);
-        let set = &mut self.ways[first..first + self.geometry.ways];
-        let Some(way) = set.iter().position(|way| way >> 1 == line) else {
+        let Some(way) = self.way(line) else {
             return false;
         };
-        let dirty = set[way] & 1 != 0;
-        set[way] &= !1;
+        let way = &mut self.ways[way];
+        let dirty = way.key & 1 != 0;
+        way.key &= !1;
         if invalidates {
             // The free way is the next to be used.
-            set[way..].rotate_left(1);
-            set[self.geometry.ways - 1] = EMPTY;
+            *way = Way::EMPTY;
         }
         dirty
     }
 
-    /// Removes all lines, and returns the dirty ones.
+    /// Removes all lines, and returns the dirty ones: set by set, the last used first.
     pub fn empty(&mut self) -> Vec<u64> {
-        let ways = std::mem::replace(&mut self.ways, vec![EMPTY; self.geometry.lines()]);
-        let victims = ways.into_iter().map(Victim);
+        let mut ways = std::mem::replace(self, Self::new(self.geometry)).ways;
+        let sets = ways.chunks_mut(self.geometry.ways);
+        sets.for_each(|set| set.sort_by_key(|way| Reverse(way.used)));
+        let victims = ways.into_iter().map(|way| Victim(way.key));
         victims.filter_map(Victim::dirty).collect()
     }
 
@@ -90,29 +145,116 @@ impl Level {
     /// present, and otherwise its victim.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool) -> Option<Victim> {
-        let first = self.first_of(line);
-        let set = &mut self.ways[first..first + self.geometry.ways];
-        let (key, write) = (line << 1, u64::from(write));
-        if set[0] & !1 == key {
-            set[0] |= write;
+        if self.touch_known(std::iter::once((line, write))) == 1 {
             return None;
         }
-        // The ways before it move back by one; if it is not present, all do and the last is evicted.
-        let mut moved = std::mem::replace(&mut set[0], key | write);
-        for way in &mut set[1..] {
-            std::mem::swap(way, &mut moved);
-            if moved & !1 == key {
-                set[0] |= moved & 1;
-                return None;
+        let (first, set) = (self.set(line).start, self.set(line));
+        let set = &mut self.ways[set];
+        let (mut at, mut oldest) = (0, u64::MAX);
+        let mut is_there = false;
+        for (index, way) in set.iter().enumerate() {
+            if way.has(line) {
+                (at, is_there) = (index, true);
+                break;
+            }
+            if way.used < oldest {
+                (at, oldest) = (index, way.used);
             }
         }
-        Some(Victim(moved))
+        self.touches += 1;
+        let way = &mut set[at];
+        let victim = (!is_there).then(|| Victim(std::mem::replace(&mut way.key, line << 1)));
+        way.key |= u64::from(write);
+        way.used = self.touches;
+        let place = line as usize & (self.places.len() - 1);
+        self.places[place] = (first + at) as u32;
+        victim
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The same as lists: of each set, lines and whether they are dirty, the last used first.
+    struct Slow {
+        geometry: Geometry,
+        sets: Vec<Vec<(u64, bool)>>,
+    }
+
+    impl Slow {
+        fn set(&mut self, line: u64) -> &mut Vec<(u64, bool)> {
+            &mut self.sets[(line % self.geometry.sets as u64) as usize]
+        }
+
+        fn take(&mut self, line: u64) -> Option<(u64, bool)> {
+            let set = self.set(line);
+            let at = set.iter().position(|(other, _)| *other == line)?;
+            Some(set.remove(at))
+        }
+
+        /// Returns whether the line misses, and which line must be written.
+        fn touch(&mut self, line: u64, write: bool) -> (bool, Option<u64>) {
+            let ways = self.geometry.ways;
+            let was = self.take(line);
+            let set = self.set(line);
+            set.insert(0, (line, write || was.is_some_and(|(_, dirty)| dirty)));
+            let victim = (set.len() > ways).then(|| set.pop()).flatten();
+            let written = victim.filter(|(_, dirty)| *dirty);
+            (was.is_none(), written.map(|(line, _)| line))
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_level_is_its_lists(
+            sets in 1..5_usize,
+            ways in 1..5_usize,
+            steps in prop::collection::vec((0..8_u8, 0..40_u64, any::<bool>()), 1..300),
+        ) {
+            let geometry = Geometry { sets, ways };
+            let mut level = Level::new(geometry);
+            let mut slow = Slow { geometry, sets: vec![Vec::new(); sets] };
+            for (step, line, write) in steps {
+                let is_there = slow.set(line).iter().any(|(other, _)| *other == line);
+                prop_assert_eq!(level.holds(line), is_there);
+                match step {
+                    0 => {
+                        let was = slow.take(line);
+                        prop_assert_eq!(level.flush(line, true), was.is_some_and(|was| was.1));
+                    }
+                    1 => {
+                        let set = slow.set(line).iter_mut();
+                        let dirty = set.filter(|(other, _)| *other == line).map(|way| &mut way.1);
+                        let was = dirty.last().map(std::mem::take);
+                        prop_assert_eq!(level.flush(line, false), was == Some(true));
+                    }
+                    2 if line == 0 => {
+                        let all = slow.sets.iter_mut().flat_map(std::mem::take);
+                        let dirty = all.filter(|way| way.1).map(|way| way.0);
+                        prop_assert_eq!(level.empty(), dirty.collect::<Vec<_>>());
+                    }
+                    3 | 4 => {
+                        // It may stop at a line that is there, and touches none that is not.
+                        let lines = [(line, write), (line + 1, true), (line, false)];
+                        let known = level.touch_known(lines.into_iter());
+                        for (line, write) in &lines[..known] {
+                            prop_assert!(!slow.touch(*line, *write).0);
+                        }
+                    }
+                    _ => {
+                        let victim = level.touch(line, write);
+                        let found = (victim.is_some(), victim.and_then(Victim::dirty));
+                        prop_assert_eq!(found, slow.touch(line, write));
+                        let known = level.touch_known([(line, false); 3].into_iter());
+                        prop_assert_eq!(known, 3, "where it was last");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_least_recent_goes_and_keeps_its_dirty_bit_until_then() {
@@ -123,8 +265,8 @@ mod tests {
         assert_eq!(level.touch(6, false).unwrap().dirty(), None, "3 goes");
         assert_eq!(level.touch(9, false).unwrap().dirty(), Some(0));
         assert!(level.touch(1, false).is_some(), "another set");
-        let first = level.first_of(1);
-        level.again(first, true);
+        let known = [(1, true), (1, false), (3, true), (1, true)];
+        assert_eq!(level.touch_known(known.into_iter()), 2);
         assert!(level.touch(4, false).is_some());
         assert_eq!(level.touch(7, false).unwrap().dirty(), Some(1));
     }

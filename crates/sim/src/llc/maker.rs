@@ -15,9 +15,6 @@ use super::private::Private;
 use super::program::INSTRUCTIONS_AN_ACCESS;
 use super::requests::Rows;
 
-/// An address at which no line begins.
-const NOWHERE: u64 = u64::MAX;
-
 /// The state that all accesses of a run share.
 pub struct Maker<'f> {
     /// Division of addresses into lines.
@@ -79,8 +76,7 @@ impl Maker<'_> {
         })
     }
 
-    /// Touches the lines of accesses in the private levels. The line that was touched last is kept at
-    /// hand, as it is the first of its set.
+    /// Touches the lines of accesses in the private levels.
     ///
     /// # Errors
     /// A usage error where there is no such address, or no frame is free for its page.
@@ -95,35 +91,51 @@ impl Maker<'_> {
             return self.touch_in_order(block, range, private, batch);
         }
         let shift = self.lines.shift();
-        let (mut hot, mut hot_set, mut more) = (NOWHERE, 0, 0);
-        let accesses = block.address[range.clone()]
-            .iter()
-            .zip(&block.write[range.clone()]);
-        let sizes = block.size.get(range.clone()).unwrap_or_default();
-        for (offset, (&address, &write)) in accesses.enumerate() {
-            let size = sizes.get(offset).map_or(0, |size| size.saturating_sub(1));
-            let first = address >> shift;
-            let last = address.saturating_add(size.into()) >> shift;
-            if first == hot && last == hot {
-                private.again(hot_set, write);
-                continue;
+        let (mut next, mut more) = (range.start, 0);
+        loop {
+            next += self.touch_known(block, next..range.end, private);
+            if next == range.end {
+                break;
             }
+            let (index, address, write) = (next, block.address[next], block.write[next]);
             self.check(address)?;
-            let index = range.start + offset;
+            let (first, last) = (address >> shift, end(block, index) >> shift);
             for shifted in first..=last {
                 let line = self.line(shifted)?;
                 private.touch(line, write, &mut |kind, line| {
                     let ip = || block.ip.get(index).copied().unwrap_or(0);
-                    let instruction = self.instruction(block, index, offset);
+                    let instruction = self.instruction(block, index, index - range.start);
                     batch.push(self.asked(kind, line, ip, instruction, 0));
                 });
             }
             more += last - first;
-            hot = last;
-            hot_set = private.first_of(self.line(last)?);
+            next += 1;
         }
         private.touched(range.len() as u64 + more);
         Ok(())
+    }
+
+    /// Touches the lines of accesses in the private levels up to the first access that needs more
+    /// than to be found where it was last; returns how many that are. Most are.
+    fn touch_known(&mut self, block: &Block, range: Range<usize>, private: &mut Private) -> usize {
+        let (lines, shift) = (self.lines, self.lines.shift());
+        let accesses = range.map(|index| {
+            let address = block.address[index];
+            let is_plain = address >> shift == end(block, index) >> shift && lines.fits(address);
+            is_plain.then_some((address >> shift, block.write[index]))
+        });
+        let accesses = accesses.map_while(|access| access);
+        match self.frames {
+            None => {
+                let space = self.space;
+                let of = |(shifted, write)| (lines.of(space, shifted), write);
+                private.touch_known(accesses.map(of))
+            }
+            Some(_) => {
+                let of = |(shifted, write)| Some((self.line(shifted).ok()?, write));
+                private.touch_known(accesses.map_while(of))
+            }
+        }
     }
 
     /// Touches the lines of accesses that say where their addresses come from.
@@ -143,8 +155,7 @@ impl Maker<'_> {
             let address_from = private.dependences.root(instruction, block.depends[index]);
             let after = distance(instruction, address_from);
             let mut root = address_from;
-            let size = access.size.saturating_sub(1);
-            let last = access.address.saturating_add(size.into()) >> shift;
+            let last = end(block, index) >> shift;
             for shifted in access.address >> shift..=last {
                 lines += 1;
                 let line = self.line(shifted)?;
@@ -192,8 +203,7 @@ impl Maker<'_> {
             let kind = rows.kind(&access);
             let instruction = self.instruction(block, index, offset);
             let after = block.depends.get(index).copied().unwrap_or(0);
-            let size = access.size.saturating_sub(1);
-            let last = access.address.saturating_add(size.into()) >> shift;
+            let last = end(block, index) >> shift;
             for shifted in access.address >> shift..=last {
                 let line = self.line(shifted)?;
                 batch.push(self.asked(kind, line, || access.ip, instruction, after));
@@ -248,4 +258,11 @@ impl Maker<'_> {
             "there is an access to 0x{address:x}, which is no address of a processor; caches cannot be simulated on this trace"
         )))
     }
+}
+
+/// Returns the last address of an access.
+#[inline]
+fn end(block: &Block, index: usize) -> u64 {
+    let size = block.size.get(index).copied().unwrap_or(0);
+    block.address[index].saturating_add(size.saturating_sub(1).into())
 }

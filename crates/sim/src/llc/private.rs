@@ -61,24 +61,12 @@ impl Private {
         top.is_some_and(|level| level.holds(line))
     }
 
-    /// Returns the level that the core accesses.
+    /// Touches lines, each with whether it is written, as long as the level that the core accesses
+    /// finds them without a search; returns how many that are. [`Private::touch`] touches any line.
     #[inline]
-    fn top(&mut self) -> Option<&mut Level> {
-        self.first.as_mut().or(self.second.as_mut())
-    }
-
-    /// Returns the index of a line's set in the level that the core accesses.
-    #[inline]
-    pub fn first_of(&mut self, line: u64) -> usize {
-        self.top().map_or(0, |level| level.first_of(line))
-    }
-
-    /// Touches again the line that was touched last, whose set is at `first`.
-    #[inline]
-    pub fn again(&mut self, first: usize, write: bool) {
-        if let Some(level) = self.top() {
-            level.again(first, write);
-        }
+    pub fn touch_known(&mut self, lines: impl Iterator<Item = (u64, bool)>) -> usize {
+        let top = self.first.as_mut().or(self.second.as_mut());
+        top.map_or(0, |level| level.touch_known(lines))
     }
 
     /// Returns the misses of the first level.
