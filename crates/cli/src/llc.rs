@@ -8,10 +8,10 @@ use terrace_trace::record::{Request, Session, Tools};
 
 use crate::args::level::Level;
 use crate::args::llc::Llc;
+use crate::level::level;
 use crate::progress::Bars;
 use crate::record::say_remarks;
 use crate::results::{Outputs, People};
-use crate::sim::level;
 
 pub fn llc(arguments: &Llc) -> Result<ExitCode> {
     match arguments.program.is_empty() {

@@ -17,9 +17,9 @@ use terrace_trace::{Access, Block, Sink};
 
 use crate::args;
 use crate::control::control;
+use crate::lost::say_lost;
 use crate::results::{Outputs, People};
 use crate::screen::{Display, Place, say};
-use crate::trace::say_lost;
 
 /// How often is looked for the end.
 const LOOK: Duration = Duration::from_millis(50);

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use terrace_sim::watch::{Amount, Event, Part};
 
+use crate::lost::say_lost;
 use crate::screen::say;
-use crate::trace::say_lost;
 
 const BAR: &str = "{prefix}{wide_bar} {percent} %  {human_pos} accesses, {eta} left";
 const TIME: &str = "{prefix}{wide_bar} {percent} %, {eta} left";

@@ -12,8 +12,8 @@ use terrace_trace::record::{
 };
 
 use crate::args::{Filter, Record};
+use crate::lost::say_lost;
 use crate::screen::{Display, Place, say};
-use crate::trace::say_lost;
 
 pub fn record(arguments: Record) -> Result<ExitCode> {
     let mut request = Request {

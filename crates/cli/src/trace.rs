@@ -12,6 +12,7 @@ use terrace_trace::{Columns, Format, Info, Meta, Sink, Source};
 
 use crate::args::trace::{self as args, Command, Kernel};
 use crate::counted::counted;
+use crate::lost::say_lost;
 use crate::progress::Progress;
 use crate::results::{Outputs, People};
 use crate::screen::say;
@@ -102,19 +103,6 @@ fn left_out(path: &Path, whole: &Meta, part: &Meta) -> Vec<String> {
         ));
     }
     sentences
-}
-
-/// Says what the format of a trace had no room for.
-pub fn say_lost(path: &Path, lost: &[Loss]) {
-    if lost.is_empty() {
-        return;
-    }
-    let lost: Vec<_> = lost.iter().map(Loss::to_string).collect();
-    say(&format!(
-        "terrace: `{}` does not say {}: its format has no room for that\n",
-        path.display(),
-        lost.join(", ")
-    ));
 }
 
 fn generate(kernel: &Kernel) -> Result<ExitCode> {

@@ -46,6 +46,7 @@ pub mod files;
 pub mod intern;
 pub mod llc;
 pub mod mix;
+pub mod named;
 pub mod pages;
 pub mod place;
 pub mod setting;

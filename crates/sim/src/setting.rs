@@ -9,6 +9,8 @@ use terrace_base::count::whole;
 use terrace_base::schema::{Field, Typed, Unit};
 use terrace_base::{Bytes, Error, Result, memory};
 
+use crate::named::Named;
+
 /// Machines that settings describe.
 pub trait Machine: Sized + 'static {
     /// A machine as it was asked for, before all that it depends on is known.
@@ -68,11 +70,28 @@ type Parse<T> = Arc<dyn Fn(&str) -> Result<T> + Send + Sync>;
 /// How the values of a setting are written.
 pub enum Values<M: Machine> {
     /// Values with these names.
-    Names(Vec<(&'static str, Set<M>)>),
+    Names(Vec<Name<M>>),
     /// Values that this parses; in a list they have no commas.
     Each(Parse<Set<M>>),
     /// A list whose values may contain commas.
     List(Parse<Vec<Set<M>>>),
+}
+
+/// A value that has a name.
+pub struct Name<M: Machine> {
+    /// The name.
+    pub name: &'static str,
+    /// Its help; empty if the name suffices.
+    pub help: &'static str,
+    /// The value.
+    pub set: Set<M>,
+}
+
+impl<M: Machine> Clone for Name<M> {
+    fn clone(&self) -> Self {
+        let set = self.set.clone();
+        Self { set, ..*self }
+    }
 }
 
 /// A setting of the machines that a command simulates.
@@ -85,8 +104,6 @@ pub struct Setting<M: Machine> {
     pub help: &'static str,
     /// Further paragraph of the long help.
     pub details: &'static str,
-    /// Help of the values that have names, in their order; empty if the names suffice.
-    pub meanings: &'static [&'static str],
     /// Default, as on the command line.
     pub default: Option<&'static str>,
     /// Description of a default that depends on other settings or on the program.
@@ -117,7 +134,6 @@ impl<M: Machine> Setting<M> {
             value_name,
             help: "",
             details: "",
-            meanings: &[],
             default: None,
             otherwise: None,
             is_required: false,
@@ -167,15 +183,27 @@ impl<M: Machine> Setting<M> {
         })
     }
 
-    /// Makes a setting whose values have names.
+    /// Makes a setting whose values are those of an enumeration, with its default.
+    pub fn named<T: Named + Default>(
+        name: &'static str,
+        value_name: &'static str,
+        set: fn(&mut M, T),
+    ) -> Self {
+        Self::names(name, value_name, T::VALUES, set).default(T::default().name())
+    }
+
+    /// Makes a setting whose values have names, each with its help, which may be empty.
     pub fn names<T: Copy + Send + Sync + 'static>(
         name: &'static str,
         value_name: &'static str,
-        names: &[(&'static str, T)],
+        names: &[(&'static str, T, &'static str)],
         set: fn(&mut M, T),
     ) -> Self {
-        let names = names.iter();
-        let names = names.map(|&(name, value)| (name, Set::plain(move |m| set(m, value))));
+        let names = names.iter().map(|&(name, value, help)| Name {
+            name,
+            help,
+            set: Set::plain(move |machine| set(machine, value)),
+        });
         Self::new(name, value_name, Values::Names(names.collect()))
     }
 
@@ -198,19 +226,16 @@ impl<M: Machine> Setting<M> {
         Self { details, ..self }
     }
 
-    /// Adds the help of values that have names.
-    pub fn meanings(self, meanings: &'static [&'static str]) -> Self {
-        Self { meanings, ..self }
-    }
-
     /// Adds the default.
     pub fn default(mut self, default: &'static str) -> Self {
         self.default = Some(default);
         self
     }
 
-    /// Adds the description of a default that depends on other settings or on the program.
+    /// Adds the description of a default that depends on other settings or on the program, in place
+    /// of another default.
     pub fn otherwise(mut self, otherwise: &'static str) -> Self {
+        self.default = None;
         self.otherwise = Some(otherwise);
         self
     }
@@ -311,8 +336,8 @@ impl<M: Machine> Setting<M> {
         };
         match &self.values {
             Values::Names(names) => {
-                let set = |text| match names.iter().find(|(name, _)| *name == text) {
-                    Some((_, set)) => Ok(set.clone()),
+                let set = |text| match names.iter().find(|known| known.name == text) {
+                    Some(known) => Ok(known.set.clone()),
                     None => Err(Error::usage(format!("there is no {} `{text}`", self.name))),
                 };
                 texts.into_iter().map(set).collect()

@@ -62,15 +62,16 @@ fn option<M: Machine>(setting: Setting<M>) -> Arg {
     let option = option.help(summary).default_values(setting.default);
     match setting.values {
         Values::Names(names) => {
-            let meanings = setting.meanings.iter().copied().map(Some);
-            let meanings = meanings.chain(std::iter::repeat(None));
-            let known = names.iter().zip(meanings);
-            let known = known.map(|((name, _), meaning)| PossibleValue::new(name).help(meaning));
+            let known = names.iter().map(|known| {
+                let help = Some(known.help).filter(|help| !help.is_empty());
+                PossibleValue::new(known.name).help(help)
+            });
             let known = PossibleValuesParser::new(known);
             let option = option.value_delimiter(delimiter);
             option.value_parser(known.map(move |text| {
-                let set = names.iter().find(|(name, _)| *name == text);
-                set.expect("clap lets only these through").1.clone()
+                let known = names.iter().find(|known| known.name == text);
+                let known = known.expect("clap lets only these through");
+                known.set.clone()
             }))
         }
         Values::Each(parse) => option

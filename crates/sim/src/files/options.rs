@@ -11,7 +11,7 @@ use terrace_device::Catalogue;
 use terrace_policy::admission::Chain;
 use terrace_policy::replacement;
 
-use super::settings::{FilesMachine, Organisation, SlowDown, Technology, Writes};
+use super::settings::{FilesMachine, SlowDown, Technology};
 use crate::pages::levelling;
 use crate::setting::{self, Machine, Values, settings};
 
@@ -20,20 +20,6 @@ type Set = setting::Set<FilesMachine>;
 
 /// A setting with its option and its fields in results.
 type Setting = setting::Setting<FilesMachine>;
-
-/// Names of `--organisation`.
-const ORGANISATIONS: [(&str, Organisation); 3] = [
-    ("extended", Organisation::Extended),
-    ("multilevel", Organisation::Multilevel),
-    ("memory", Organisation::Memory),
-];
-
-/// Names of `--writes`.
-const WRITES: [(&str, Writes); 3] = [
-    ("through", Writes::Through),
-    ("back", Writes::Back),
-    ("around", Writes::Around),
-];
 
 /// Heading of the options.
 const HEADING: &str = "Machine (each takes a list: a,b,c)";
@@ -72,12 +58,8 @@ fn caches() -> Vec<Setting> {
         "flash-size" "SIZE": read(pages_or_off, |m, pages| m.flash_pages = pages), default("off"), common(),
             column("flash", "flash_pages", Unit::Pages, |m| m.flash_pages);
         /// how flash stands to DRAM
-        "organisation" "NAME": names(&ORGANISATIONS, |m, organisation| m.organisation = organisation),
-            meanings(&["Flash is filled with what DRAM evicts: the extended buffer cache",
-                       "Flash is filled with what the disk delivers: the multilevel buffer cache",
-                       "A page is in DRAM or on flash: multilevel main memory"]),
-            default("extended"),
-            column("organisation", "organisation", Unit::None, |m| name(&ORGANISATIONS, m.organisation));
+        "organisation" "NAME": named(|m, organisation| m.organisation = organisation),
+            column("organisation", "organisation", Unit::None, |m| m.organisation);
         /// what is written to flash
         "admission" "NAME": new(Values::List(Arc::new(chains))), default("second-read,all"),
             common(),
@@ -98,13 +80,8 @@ fn caches() -> Vec<Setting> {
         "flash-replacement" "NAME": new(Values::List(Arc::new(flash_policies))), default("lru"),
             column("flash replacement", "flash_replacement", Unit::None, |m| m.flash_replacement.to_string());
         /// when written pages go to the disk
-        "writes" "NAME": names(&WRITES, |m, writes| m.writes = writes),
-            meanings(&[
-                "At once, and the writer waits",
-                "When DRAM evicts them",
-                "At once, and DRAM does not keep them, as terrace mount --mode exact",
-            ]), default("through"),
-            column("writes", "writes", Unit::None, |m| name(&WRITES, m.writes));
+        "writes" "NAME": named(|m, writes| m.writes = writes),
+            column("writes", "writes", Unit::None, |m| m.writes);
     }
 }
 
@@ -156,12 +133,6 @@ fn driving() -> Vec<Setting> {
         "seed" "N": read(whole(0..=u64::MAX), |m, seed| m.seed = seed), default("1"),
             column("seed", "seed", Unit::None, |m| terrace_base::schema::Unsigned(m.seed));
     }
-}
-
-/// Returns the name of a value.
-fn name<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
-    let found = names.iter().find(|(_, known)| *known == value);
-    found.map_or("", |(name, _)| name)
 }
 
 /// Reads the size of DRAM.

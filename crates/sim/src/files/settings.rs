@@ -6,30 +6,39 @@ use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_policy::admission::{self, Chain};
 use terrace_policy::replacement;
 
+use crate::named::named;
 use crate::pages::levelling;
 
-/// How flash stands to DRAM (Koob 2010, "Extended Memory Hierarchies").
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Organisation {
-    /// Flash is filled with what DRAM evicts, and keeps what is read again.
-    #[default]
-    Extended,
-    /// Flash is filled with what the disk delivers.
-    Multilevel,
-    /// A page is in DRAM or on flash.
-    Memory,
+named! {
+    /// How flash stands to DRAM (Koob 2010, "Extended Memory Hierarchies").
+    pub enum Organisation {
+        /// Flash is filled with what DRAM evicts, and keeps what is read again.
+        #[default]
+        Extended = "extended"
+            "Flash is filled with what DRAM evicts: the extended buffer cache",
+        /// Flash is filled with what the disk delivers.
+        Multilevel = "multilevel"
+            "Flash is filled with what the disk delivers: the multilevel buffer cache",
+        /// A page is in DRAM or on flash.
+        Memory = "memory"
+            "A page is in DRAM or on flash: multilevel main memory",
+    }
 }
 
-/// When written pages go to the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Writes {
-    /// At once; the writer waits.
-    #[default]
-    Through,
-    /// When DRAM evicts them.
-    Back,
-    /// At once, and DRAM does not keep them: what `terrace mount --mode exact` does.
-    Around,
+named! {
+    /// When written pages go to the disk.
+    pub enum Writes {
+        /// At once; the writer waits.
+        #[default]
+        Through = "through"
+            "At once, and the writer waits",
+        /// When DRAM evicts them.
+        Back = "back"
+            "When DRAM evicts them",
+        /// At once, and DRAM does not keep them: what `terrace mount --mode exact` does.
+        Around = "around"
+            "At once, and DRAM does not keep them, as terrace mount --mode exact",
+    }
 }
 
 /// Factors by which an emulated flash is slower than its technology.

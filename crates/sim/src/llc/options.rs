@@ -27,7 +27,10 @@ type Setting = setting::Setting<Grid>;
 const RESULTS: &str = "cores line l1 l2 warmup epoch seed pages flush-ip flush memory";
 
 /// Names of `--flush`, and whether lines stay in the caches.
-const FLUSH: [(&str, bool); 2] = [("clflush", false), ("clwb", true)];
+const FLUSH: [(&str, bool, &str); 2] = [
+    ("clflush", false, "The line leaves all caches"),
+    ("clwb", true, "The line stays in the caches, clean"),
+];
 
 impl Machine for Grid {
     type Choice = Self;
@@ -121,7 +124,6 @@ fn hierarchy() -> Vec<Setting> {
             });
         /// effect of a flush beyond writing a dirty line to memory
         "flush" "NAME": names(&FLUSH, |grid, keeps| grid.machine.flushes.keeps = keeps),
-            meanings(&["The line leaves all caches", "The line stays in the caches, clean"]),
             default("clflush"), single(),
             result("flush_keeps", Unit::None, |one| one.machine.flushes().map(|flushes| flushes.keeps));
         /// bytes of a line, in all levels

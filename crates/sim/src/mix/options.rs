@@ -23,7 +23,14 @@ type Set = setting::Set<Grid>;
 type Setting = setting::Setting<Grid>;
 
 /// Names of `--private`, and whether private levels are emptied.
-const PRIVATE: [(&str, bool); 2] = [("keep", false), ("flush", true)];
+const PRIVATE: [(&str, bool, &str); 2] = [
+    (
+        "keep",
+        false,
+        "Lines stay until others replace them, as in hardware",
+    ),
+    ("flush", true, "Lines are written back and removed"),
+];
 
 /// Turns that a scheduler may have, in nanoseconds.
 const SLICES: RangeInclusive<u64> = 100_000..=10_000_000_000;
@@ -133,7 +140,6 @@ fn hierarchy() -> Vec<Setting> {
                      alone: a cache of the whole size for each task, the best case (Fedorov 2016, 3.5.2).");
         /// private levels at a switch to another task
         "private" "NAME": names(&PRIVATE, |grid, empties| grid.empties = empties),
-            meanings(&["Lines stay until others replace them, as in hardware", "Lines are written back and removed"]),
             default("keep"), single(),
             result("private_flushed", Unit::None, |one| shared(one).empties);
         /// first private level of each core: size and ways, or off

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use terrace_base::{Error, Nanos, Result};
 
+use crate::named::named;
+
 /// Clock of the machine of Oskin & Loh 2015 (II.C: Opteron 6168), in cycles per nanosecond.
 const OSKIN_LOH_GHZ: f64 = 1.9;
 
@@ -38,19 +40,21 @@ pub struct FaultCost {
     pub prefetch: Nanos,
 }
 
-/// Mechanism of a TLB shoot-down (Oskin & Loh 2015, V.A).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Shootdown {
-    /// Interrupts to each processor that runs a thread of the program.
-    Interrupt,
-    /// A signal that microcode answers without entering the kernel.
-    Hardware,
-    /// Interrupts, once for all pages that move at the same moment.
-    Batched,
-    /// No cost of its own: it is part of the other costs.
-    #[default]
-    Free,
+named! {
+    /// Mechanism of a TLB shoot-down (Oskin & Loh 2015, V.A).
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Shootdown {
+        /// Interrupts to each processor that runs a thread of the program.
+        Interrupt = "interrupt",
+        /// A signal that microcode answers without entering the kernel.
+        Hardware = "hardware",
+        /// Interrupts, once for all pages that move at the same moment.
+        Batched = "batched",
+        /// No cost of its own: it is part of the other costs.
+        #[default]
+        Free = "free",
+    }
 }
 
 /// Cycles of a shoot-down by interrupts, by the number of threads: about 2 K with 2 threads, 11 K

@@ -17,16 +17,13 @@ use terrace_policy::replacement;
 use terrace_policy::write;
 
 use super::choice::Choice;
-use super::cost::{FaultCost, Shootdown};
+use super::cost::FaultCost;
 use super::dram::Dram;
 use super::levelling;
 use super::names::{Picos, parse_latency, parse_prefetch};
 use super::placement::Placement;
 use super::setting::{Set, Setting, Values};
-use super::settings::{
-    Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, ThreadOrder, Tier, Work, ZeroPages,
-};
-use super::writes::Unwritten;
+use super::settings::{PageMachine, Prefetch, Tier};
 use crate::setting::{Machine, settings};
 
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or of
@@ -41,57 +38,6 @@ pub(super) const VARY: &str = "memory dram replacement eviction prefetch page-cl
 const RESULTS: &str = "dram prefetch-cache memory read-latency write-latency channels devices order \
      tier-size replacement eviction prefetch page-cluster prefetch-work inclusion eviction-buffer staging fault-cost \
      shootdown threads instruction-time access-time warmup seed";
-
-/// Names of `--prefetch-work`.
-const WORK: [(&str, Work); 3] = [
-    ("asynchronous", Work::Asynchronous),
-    ("synchronous", Work::Synchronous),
-    ("single", Work::Single),
-];
-
-/// Names of `--prefetch-map`.
-const MAPPED: [(&str, Mapped); 2] = [("use", Mapped::AtUse), ("arrival", Mapped::AtArrival)];
-
-/// Names of `--inclusion`.
-const INCLUSION: [(&str, Inclusion); 2] = [
-    ("inclusive", Inclusion::Inclusive),
-    ("exclusive", Inclusion::Exclusive),
-];
-
-/// Names of `--shootdown`.
-const SHOOTDOWN: [(&str, Shootdown); 4] = [
-    ("interrupt", Shootdown::Interrupt),
-    ("hardware", Shootdown::Hardware),
-    ("batched", Shootdown::Batched),
-    ("free", Shootdown::Free),
-];
-
-/// Names of `--fill`.
-const FILL: [(&str, Fill); 2] = [("page", Fill::Page), ("sectors", Fill::Sectors)];
-
-/// Names of `--unwritten`.
-const UNWRITTEN: [(&str, Unwritten); 2] =
-    [("random", Unwritten::Random), ("zeros", Unwritten::Zeros)];
-
-/// Names of `--initial`.
-const INITIAL: [(&str, Initial); 4] = [
-    ("filled", Initial::Filled),
-    ("zero", Initial::Zero),
-    ("file", Initial::File),
-    ("tier", Initial::Tier),
-];
-
-/// Names of `--zero-pages`.
-const ZERO_PAGES: [(&str, ZeroPages); 2] = [
-    ("written", ZeroPages::Written),
-    ("dropped", ZeroPages::Dropped),
-];
-
-/// Names of `--thread-order`.
-const THREAD_ORDER: [(&str, ThreadOrder); 2] = [
-    ("recorded", ThreadOrder::Recorded),
-    ("together", ThreadOrder::Together),
-];
 
 /// The most pages that a prefetch cache can have.
 const MOST_PAGES: usize = u32::MAX as usize;
@@ -176,19 +122,19 @@ fn policies() -> Vec<Setting> {
             with(|field| field.behind("page_cluster"));
         /// who waits for prefetches: nobody, or the fault that caused them; single: nobody, and a fault causes some only
         /// while none is on its way
-        "prefetch-work" "PREFETCH_WORK": names(&WORK, |m, work| m.work = work), default("asynchronous"),
-            column("work", "prefetch_work", Unit::None, |m| name(&WORK, m.work)),
+        "prefetch-work" "PREFETCH_WORK": named(|m, work| m.work = work),
+            column("work", "prefetch_work", Unit::None, |m| m.work),
             with(|field| field.json("work"));
         /// when a page that is fetched ahead enters the page table: at its first use, a minor fault, or as it arrives, so
         /// that its use costs nothing
-        "prefetch-map" "PREFETCH_MAP": names(&MAPPED, |m, mapped| m.mapped = mapped), default("use"),
+        "prefetch-map" "PREFETCH_MAP": named(|m, mapped| m.mapped = mapped),
             details("`arrival`: by hardware or another processor; under --prefetch-work synchronous by the fault that \
                      waits, with one shoot-down for all (Oskin & Loh 2015, V.C). A page that is touched before costs a \
                      fault."),
-            column("mapped", "prefetch_map", Unit::None, |m| name(&MAPPED, m.mapped));
+            column("mapped", "prefetch_map", Unit::None, |m| m.mapped);
         /// whether a fetched page keeps its copy in the tier, so that it need not be written if it stays clean
-        "inclusion" "INCLUSION": names(&INCLUSION, |m, inclusion| m.inclusion = inclusion), default("inclusive"),
-            column("inclusion", "inclusion", Unit::None, |m| name(&INCLUSION, m.inclusion));
+        "inclusion" "INCLUSION": named(|m, inclusion| m.inclusion = inclusion),
+            column("inclusion", "inclusion", Unit::None, |m| m.inclusion);
         /// evicted pages that wait in DRAM to be written in the background; 0: faults wait
         "eviction-buffer" "PAGES": number(0..=65536, |m, pages| m.eviction_buffer = pages), default("64"),
             column("buffer", "eviction_buffer", Unit::None, |m| m.eviction_buffer);
@@ -212,7 +158,7 @@ fn costs() -> Vec<Setting> {
             with(|field| field.json("fault.name")),
             fields(parts());
         /// how other processors are told of an evicted page
-        "shootdown" "SHOOTDOWN": names(&SHOOTDOWN, |m, way| m.fault.shootdown = way),
+        "shootdown" "SHOOTDOWN": named(|m, way| m.fault.shootdown = way),
             otherwise("that of the fault cost"), shown("shoot-down", "shootdown");
         /// threads that a shoot-down reaches
         "threads" "N": parsed(threads), otherwise("those of the program"),
@@ -238,7 +184,7 @@ fn parts() -> Vec<Field<PageMachine>> {
         /// handing an evicted page to the device that the tier had before
         "fault_write_again_ns" Nanos |m| m.fault.write_again, json "fault.write_again";
         /// how other processors are told of an evicted page
-        "shootdown" None |m| name(&SHOOTDOWN, m.fault.shootdown), json "fault.shootdown";
+        "shootdown" None |m| m.fault.shootdown, json "fault.shootdown";
         /// whether they are told of a mapped page as well
         "shootdown_on_map" None |m| m.fault.shootdown_on_map, json "fault.shootdown_on_map";
         /// added while a predictor runs beside the program
@@ -315,8 +261,8 @@ fn lines() -> Vec<Setting> {
             otherwise("that of the memory"),
             column("slow line", "slow_line_ps", Unit::Picos, |m| m.tier.line_ps);
         /// what moves at once under --migration: a page, or those lines of it that are used, each at its first use
-        "fill" "FILL": names(&FILL, |m, fill| m.fill = fill), default("page"),
-            column("fill", "fill", Unit::None, |m| name(&FILL, m.fill));
+        "fill" "FILL": named(|m, fill| m.fill = fill),
+            column("fill", "fill", Unit::None, |m| m.fill);
         /// time of an access that a policy of --migration samples
         "sample-time" "TIME": quantity(parse_latency, |m, time| m.sample = time), default("0ns"),
             details("0 where slow memory counts by itself (CXL 3.2, hot-page monitoring). Samples of the processor \
@@ -337,12 +283,11 @@ fn writing() -> Vec<Setting> {
                      Parquet is then a scheme under a wear levelling."),
             result("write", Unit::None, |m| list(&m.writing.schemes));
         /// what the tier holds where --write has written nothing yet
-        "unwritten" "UNWRITTEN": names(&UNWRITTEN, |m, held| m.writing.unwritten = held), default("random"),
+        "unwritten" "UNWRITTEN": named(|m, held| m.writing.unwritten = held),
             details("`random`: the memory was in use (Awad 2016, 5.1.2). `zeros`: it was erased, or is a new file, as \
                      under `terrace extend`."),
             result("unwritten", Unit::None, |m| {
-                let asked = m.writing.is_asked();
-                asked.then(|| name(&UNWRITTEN, m.writing.unwritten).to_owned())
+                m.writing.is_asked().then_some(m.writing.unwritten)
             });
         /// wear levelling under each scheme of --write
         "levelling" "NAME": new(Values::List(Arc::new(levellings))), default("none,start-gap,randomised"),
@@ -366,21 +311,21 @@ fn driving() -> Vec<Setting> {
             column("access", "access_ns", Unit::Nanos, |m| m.access);
         /// what decides when a thread goes on: what was recorded of its creation, waits and wakes, or nothing, so that
         /// all threads begin together
-        "thread-order" "ORDER": names(&THREAD_ORDER, |m, order| m.thread_order = order), default("recorded"),
+        "thread-order" "ORDER": named(|m, order| m.thread_order = order),
             details("A trace without such a record leaves it to the place of a thread's accesses in it."),
-            column("thread order", "thread_order", Unit::None, |m| name(&THREAD_ORDER, m.thread_order));
+            column("thread order", "thread_order", Unit::None, |m| m.thread_order);
         /// what pages hold before they are touched first: nothing, so that the first touch counts as a write; zeros;
         /// what is in files; what is in the tier
-        "initial" "INITIAL": names(&INITIAL, |m, initial| m.initial = initial), default("filled"),
+        "initial" "INITIAL": named(|m, initial| m.initial = initial),
             details("Beside `filled`, a page that was never written is not written to the tier. `filled` is right for \
                      recordings of programs whose memory the kernel fills, as by read(2), which they do not show."),
-            column("initial", "initial", Unit::None, |m| name(&INITIAL, m.initial));
+            column("initial", "initial", Unit::None, |m| m.initial);
         /// what becomes of pages of zeros that leave DRAM: they are written as others, or dropped, and come back unread
-        "zero-pages" "ZERO_PAGES": names(&ZERO_PAGES, |m, zeros| m.zero_pages = zeros), default("written"),
+        "zero-pages" "ZERO_PAGES": named(|m, zeros| m.zero_pages = zeros),
             details("`dropped` is what the kernel does since Linux 6.12, and `terrace validate` simulates of such a one. The \
                      trace must tell which pages hold zeros, as `terrace record --level pages` does without --filter \
                      and --contents."),
-            column("zero pages", "zero_pages", Unit::None, |m| name(&ZERO_PAGES, m.zero_pages));
+            column("zero pages", "zero_pages", Unit::None, |m| m.zero_pages);
         /// accesses before figures are taken
         "warmup" "N": number(0..=u64::MAX, |m, accesses| m.warmup = accesses), default("0"),
             column("warm-up", "warmup", Unit::None, |m| m.warmup);
@@ -388,12 +333,6 @@ fn driving() -> Vec<Setting> {
         "seed" "N": number(0..=u64::MAX, |m, seed| m.seed = seed), default("1"),
             column("seed", "seed", Unit::None, |m| Unsigned(m.seed));
     }
-}
-
-/// Returns the name of a value.
-fn name<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
-    let known = names.iter().find(|(_, known)| *known == value);
-    known.map_or("", |(name, _)| name)
 }
 
 /// Reads replacement policies.
@@ -497,8 +436,9 @@ fn order(text: &str) -> Result<Set> {
 
 /// Returns the name of an order, whatever its deadlines.
 fn order_name(order: Order) -> &'static str {
-    let kinds = orders().map(|(name, known)| (name, discriminant(&known)));
-    name(&kinds, discriminant(&order))
+    let same = |known: &Order| discriminant(known) == discriminant(&order);
+    let known = orders().into_iter().find(|(_, known)| same(known));
+    known.map_or("", |(name, _)| name)
 }
 
 /// Reads an amount of DRAM.

@@ -15,15 +15,17 @@ use super::cost::FaultCost;
 use super::placement::Placement;
 use super::run::Foresight;
 use super::writes::Writing;
+use crate::named::named;
 
-/// Whether a fetched page keeps its copy in the slower tier (Awad 2016, 5.1.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Inclusion {
-    #[default]
-    /// The tier keeps the copy: a page that stays clean needs no write when it is evicted.
-    Inclusive,
-    /// The tier drops the copy: every eviction writes.
-    Exclusive,
+named! {
+    /// Whether a fetched page keeps its copy in the slower tier (Awad 2016, 5.1.1).
+    pub enum Inclusion {
+        /// The tier keeps the copy: a page that stays clean needs no write when it is evicted.
+        #[default]
+        Inclusive = "inclusive",
+        /// The tier drops the copy: every eviction writes.
+        Exclusive = "exclusive",
+    }
 }
 
 /// Prefetching policy.
@@ -69,77 +71,88 @@ impl fmt::Display for Prefetch {
     }
 }
 
-/// Whether a fault waits for the prefetches that it causes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Work {
-    /// The fault waits (Awad 2016, figure 12).
-    Synchronous,
-    /// The fault does not wait.
-    #[default]
-    Asynchronous,
-    /// The fault does not wait, and causes none, nor the work of handing it to the predictor, while one is on its way
-    /// (Awad 2016, 5.3).
-    Single,
+named! {
+    /// Whether a fault waits for the prefetches that it causes.
+    pub enum Work {
+        /// The fault does not wait.
+        #[default]
+        Asynchronous = "asynchronous",
+        /// The fault waits (Awad 2016, figure 12).
+        Synchronous = "synchronous",
+        /// The fault does not wait, and causes none, nor the work of handing it to the predictor,
+        /// while one is on its way (Awad 2016, 5.3).
+        Single = "single",
+    }
 }
 
-/// When a page that is fetched ahead enters the page table (Oskin & Loh 2015, V.C).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mapped {
-    /// At its first touch, which is a minor fault, as on Linux.
-    #[default]
-    AtUse,
-    /// As it arrives, so that its first touch costs nothing; a touch before that is a fault, which waits for it. With
-    /// [`Work::Synchronous`] the fault or touch that causes pages to be fetched waits for them and maps them, with one
-    /// shoot-down for all; otherwise a processor of the fetches does, or hardware, and delays no thread.
-    AtArrival,
+named! {
+    /// When a page that is fetched ahead enters the page table (Oskin & Loh 2015, V.C).
+    pub enum Mapped {
+        /// At its first touch, which is a minor fault, as on Linux.
+        #[default]
+        AtUse = "use",
+        /// As it arrives, so that its first touch costs nothing; a touch before that is a fault,
+        /// which waits for it. With [`Work::Synchronous`] the fault or touch that causes pages to
+        /// be fetched waits for them and maps them, with one shoot-down for all; otherwise a
+        /// processor of the fetches does, or hardware, and delays no thread.
+        AtArrival = "arrival",
+    }
 }
 
-/// What moves when a page of slow memory that serves lines moves to DRAM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fill {
-    /// The whole page.
-    #[default]
-    Page,
-    /// Each line at its first use, from slow memory (sectors: Jevdjic et al. 2013, as cited by Oskin & Loh 2015,
-    /// IV). It takes hardware that knows which lines a page has.
-    Sectors,
+named! {
+    /// What moves when a page of slow memory that serves lines moves to DRAM.
+    pub enum Fill {
+        /// The whole page.
+        #[default]
+        Page = "page",
+        /// Each line at its first use, from slow memory (sectors: Jevdjic et al. 2013, as cited by
+        /// Oskin & Loh 2015, IV). It takes hardware that knows which lines a page has.
+        Sectors = "sectors",
+    }
 }
 
-/// What decides when a thread goes on, beside the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThreadOrder {
-    /// A thread begins when it was created, and waits for the threads that woke it when it was recorded
-    /// ([`terrace_trace::order`]). Where a trace does not say, the place of its accesses in the trace decides.
-    #[default]
-    Recorded,
-    /// Nothing: all threads begin at once, and none waits for another.
-    Together,
+named! {
+    /// What decides when a thread goes on, beside the machine.
+    pub enum ThreadOrder {
+        /// A thread begins when it was created, and waits for the threads that woke it when it was
+        /// recorded ([`terrace_trace::order`]). Where a trace does not say, the place of its
+        /// accesses in the trace decides.
+        #[default]
+        Recorded = "recorded",
+        /// Nothing: all threads begin at once, and none waits for another.
+        Together = "together",
+    }
 }
 
-/// What pages hold before they are touched first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Initial {
-    /// Nothing; the first touch of a page counts as a write. So it is with memory that the kernel fills for a
-    /// program, as by read(2), which a recording does not show.
-    #[default]
-    Filled,
-    /// Zeros: a page that was never written leaves DRAM without a write, and its next touch is a first one again.
-    Zero,
-    /// What is in files on the device of the tier: first touches read, and a page that was never written is read again.
-    File,
-    /// What is in the tier, where each page has its place.
-    Tier,
+named! {
+    /// What pages hold before they are touched first.
+    pub enum Initial {
+        /// Nothing; the first touch of a page counts as a write. So it is with memory that the
+        /// kernel fills for a program, as by read(2), which a recording does not show.
+        #[default]
+        Filled = "filled",
+        /// Zeros: a page that was never written leaves DRAM without a write, and its next touch is
+        /// a first one again.
+        Zero = "zero",
+        /// What is in files on the device of the tier: first touches read, and a page that was
+        /// never written is read again.
+        File = "file",
+        /// What is in the tier, where each page has its place.
+        Tier = "tier",
+    }
 }
 
-/// What becomes of pages of zeros that leave DRAM, where a trace tells which these are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ZeroPages {
-    /// They are written to the tier and read from it as others are.
-    #[default]
-    Written,
-    /// The tier notes that they are zeros: they leave at once, and come back by a fault that reads nothing (Linux since
-    /// 6.12, `swap_writeout` and `swap_read_folio` of `mm/page_io.c`).
-    Dropped,
+named! {
+    /// What becomes of pages of zeros that leave DRAM, where a trace tells which these are.
+    pub enum ZeroPages {
+        /// They are written to the tier and read from it as others are.
+        #[default]
+        Written = "written",
+        /// The tier notes that they are zeros: they leave at once, and come back by a fault that
+        /// reads nothing (Linux since 6.12, `swap_writeout` and `swap_read_folio` of
+        /// `mm/page_io.c`).
+        Dropped = "dropped",
+    }
 }
 
 /// The slower tier.

@@ -9,6 +9,8 @@ use terrace_policy::replacement::PageId;
 use terrace_policy::write::{Contents, LINE_BYTES, LINES};
 use terrace_trace::contents::{Change, Word, next_version};
 
+use crate::named::named;
+
 /// A page of zeros, as programs get memory.
 const ZEROS: &Contents = &[0; size_of::<Contents>()];
 
@@ -131,14 +133,16 @@ impl Pages {
     }
 }
 
-/// What the slow memory holds where nothing was written yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unwritten {
-    /// Random data: the memory was in use (Awad 2016, 5.1.2, of the place that wear levelling chooses).
-    #[default]
-    Random,
-    /// Zeros: the memory is a new file, or was erased.
-    Zeros,
+named! {
+    /// What the slow memory holds where nothing was written yet.
+    pub enum Unwritten {
+        /// Random data: the memory was in use (Awad 2016, 5.1.2, of the place that wear levelling
+        /// chooses).
+        #[default]
+        Random = "random",
+        /// Zeros: the memory is a new file, or was erased.
+        Zeros = "zeros",
+    }
 }
 
 impl Unwritten {
