@@ -6,7 +6,7 @@ use terrace_base::Bytes;
 use terrace_policy::llc::Request;
 
 use super::flush::Flushed;
-use super::mix::Order;
+use super::order::Order;
 
 /// A request, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::batch::{Asked, Near, Ordered};
 use super::core::{CYCLE, Core, LOOKUP};
 use super::level::{Level, Victim};
 use super::memory::{Chips, Memory, Transfers};
-use super::mix::Order;
+use super::order::Order;
 
 /// Ways of the DRAM cache.
 pub const DRAM_CACHE_WAYS: usize = 16;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use terrace_base::{Error, Result};
-use terrace_trace::order::Event;
 use terrace_trace::{Columns, Reading, Source};
 
 use super::core::{CYCLE, ISSUE};
 use super::grid::Extent;
+use super::order::Order;
 use super::origin;
 use super::program::{Open, Program, Run, file, once, require_trace};
 
@@ -47,17 +47,6 @@ pub enum Step {
     Run(usize, Run),
     /// What orders it with others.
     Order(Order),
-}
-
-/// An event that orders a core with others of its program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
-    /// The program, by number.
-    pub program: usize,
-    /// The core.
-    pub core: usize,
-    /// What it does.
-    pub event: Event,
 }
 
 impl<'a> Mix<'a> {

@@ -40,6 +40,7 @@ mod memory;
 pub(crate) mod memory_side;
 mod mix;
 pub mod options;
+mod order;
 pub(crate) mod origin;
 mod outcome;
 mod outputs;

@@ -4,8 +4,8 @@ use terrace_base::{Error, Result};
 
 use super::counting::require_counts;
 use super::dram::Dram;
-use super::run::Foresight;
 use super::settings::{PageMachine, Prefetch};
+use super::survey::Foresight;
 
 /// One combination: a machine before the footprint of its programs is known.
 #[derive(Clone, Debug, Default)]

@@ -27,6 +27,7 @@ mod settings;
 mod simulation;
 mod staging;
 mod store;
+mod survey;
 mod threads;
 mod timeline;
 mod writes;
@@ -41,10 +42,11 @@ pub use machine::{Machine, Measured};
 pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
 pub use placement::Placement;
 pub use results::Simulated;
-pub use run::{Foresight, Survey, run, watch};
+pub use run::{run, watch};
 pub use settings::{
     Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, ThreadOrder, Tier, Work, ZeroPages,
 };
 pub use simulation::Simulation;
+pub use survey::{Foresight, Survey};
 pub use timeline::Point;
 pub use writes::{Rank, SchemeOutcome, Unwritten, Writing};

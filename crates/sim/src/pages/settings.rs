@@ -13,7 +13,7 @@ use terrace_policy::replacement;
 
 use super::cost::FaultCost;
 use super::placement::Placement;
-use super::run::Foresight;
+use super::survey::Foresight;
 use super::writes::Writing;
 use crate::named::named;
 
