@@ -4,7 +4,7 @@ use std::fmt;
 
 use terrace_base::{Bytes, Error, Result};
 
-use super::Inclusion;
+use super::settings::Inclusion;
 
 /// Amount of DRAM.
 #[derive(Clone, Copy, Debug, PartialEq)]

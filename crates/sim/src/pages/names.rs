@@ -3,7 +3,7 @@
 use terrace_base::{Error, Nanos, Result};
 use terrace_policy::prefetch::Spec;
 
-use super::Prefetch;
+use super::settings::Prefetch;
 
 /// Longest time that can be simulated, so that virtual time cannot overflow: 1000 s.
 const LONGEST: Nanos = Nanos(1_000_000_000_000);

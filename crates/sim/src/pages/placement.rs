@@ -39,11 +39,6 @@ impl Placement {
         }))
     }
 
-    /// Returns the content of the file.
-    pub fn file(&self) -> &PlacementFile {
-        &self.file
-    }
-
     /// Returns what is in force in a program with this many pages of DRAM: the sites of the file in their order, as far as
     /// there is room for what they allocate in this run, which may be another than the one that was placed.
     ///

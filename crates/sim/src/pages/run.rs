@@ -11,10 +11,13 @@ use terrace_policy::replacement::Replacement;
 
 use super::counting::{Counting, require_counts};
 use super::lines::Lines;
+use super::outcome::Outcome;
 use super::placement::InForce;
+use super::settings::{Fill, Mapped, PageMachine, Prefetch};
+use super::simulation::Simulation;
 use super::survey::one_thread;
+use super::timeline::Point;
 use super::writes::{Writes, require_memory};
-use super::{Fill, Mapped, Outcome, PageMachine, Point, Prefetch, Simulation};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
 

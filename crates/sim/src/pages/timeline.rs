@@ -3,7 +3,7 @@
 use terrace_base::Nanos;
 use terrace_policy::prefetch::LifeStory;
 
-use super::Counts;
+use super::count::Counts;
 
 /// Counts from the start to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

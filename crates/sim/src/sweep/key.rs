@@ -6,16 +6,14 @@ use std::time::UNIX_EPOCH;
 
 use serde::Serialize;
 use serde_json::Value;
-use terrace_base::schema::{Field, Tree};
 use terrace_base::{Context, Error, Result};
 use terrace_trace::Reading;
 use terrace_trace::kept::place;
 
-use crate::pages::{PageMachine, Placement};
-use crate::place::PlacementFile;
+use crate::pages::PageMachine;
 
 /// Version of the keys; increases with every change that makes results in older journals invalid.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 /// Identity of a file at a moment: changed content shows in another size or modification time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -85,22 +83,10 @@ pub fn workload(trace: &Stamp, reading: &Reading, limit: Option<u64>) -> Value {
     })
 }
 
-/// Returns the key of a machine: all effective settings, which are the `fields`, and the content of
-/// what they name: the memory, the costs of faults, and the placement file.
-pub fn machine(fields: &[Field<PageMachine>], settings: &PageMachine) -> Value {
-    #[derive(Serialize)]
-    struct Key<'a> {
-        settings: Tree,
-        memory: String,
-        fault: String,
-        place: Option<&'a PlacementFile>,
-    }
-    value(&Key {
-        settings: Tree::of(fields, settings),
-        memory: format!("{:?}", settings.tier),
-        fault: format!("{:?}", settings.fault),
-        place: settings.place.as_deref().map(Placement::file),
-    })
+/// Returns the key of a machine: all of its settings, and the content of what they name, such as the
+/// memory, the costs of faults, and the placement file. Whatever a machine holds is in it.
+pub fn machine(settings: &PageMachine) -> Value {
+    Value::String(format!("{settings:?}"))
 }
 
 fn value(key: &impl Serialize) -> Value {
@@ -110,143 +96,117 @@ fn value(key: &impl Serialize) -> Value {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::sync::{Arc, Mutex};
+    use std::path::PathBuf;
     use std::time::{Duration, SystemTime};
 
-    use terrace_base::Nanos;
-    use terrace_device::lifetime::Endurance;
-    use terrace_device::{Energy, Order};
-    use terrace_policy::{eviction, migration, prefetch, replacement, write};
+    use terrace_device::{Catalogue, Energy};
     use terrace_trace::Format;
 
     use super::*;
-    use crate::pages::options::effective;
-    use crate::pages::{
-        FaultCost, Fill, Inclusion, Initial, Mapped, Prefetch, Shootdown, ThreadOrder, Work,
-        ZeroPages,
-    };
+    use crate::pages::Grid;
+    use crate::pages::options::settings;
+    use crate::setting::Values;
 
-    fn settings() -> PageMachine {
-        PageMachine {
-            dram_pages: 1,
-            ..PageMachine::default()
-        }
+    /// Texts of which every setting without names takes some.
+    const TEXTS: &str = "0 1 2 3 64M 128M pcm flash lru fifo kernel hold off stream linux 700 1us 2us \
+         1TBW 2TBW plain elevator fault never page inclusive none start-gap";
+
+    /// Other settings, beside which each setting has an effect.
+    const BESIDE: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("prefetch", "readahead")],
+        &[("write", "page")],
+        &[("migration", "never"), ("slow-line", "1ns")],
+    ];
+
+    /// Returns the machine of these settings.
+    fn made(values: &[(&str, &str)]) -> Result<PageMachine> {
+        let machines = Grid::parse(values)?.machines(&Catalogue::builtin())?;
+        machines[0].machine(1000)
     }
 
-    fn energy(write: f64) -> Option<Energy> {
-        Some(Energy {
-            read: 1.0,
-            write,
-            activate: 1.0,
-            standby: 1.0,
-            refresh: 1.0,
-        })
-    }
-
-    /// A placement file for a program, which all have the same path.
-    fn placement(program: &str, bytes: u64) -> Arc<Placement> {
-        static FILE: Mutex<()> = Mutex::new(());
-        let _alone = FILE.lock().unwrap();
-        let path = std::env::temp_dir().join(format!("terrace-key-{}", std::process::id()));
+    /// Writes a placement file for a program.
+    fn placement(path: &Path, program: &str, bytes: u64) {
         let text = format!("placement = 1\nprogram = \"{program}\"\nfast_bytes = {bytes}\n");
-        std::fs::write(&path, text).unwrap();
-        let placement = Placement::load(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        placement
+        std::fs::write(path, text).unwrap();
     }
 
     /// A setting that is missing in the key would return the results of another machine.
     #[test]
     fn every_setting_is_in_the_key() {
-        let changes: Vec<fn(&mut PageMachine)> = vec![
-            |_| {},
-            |s| s.dram_pages = 2,
-            |s| s.prefetch_cache = 1,
-            |s| s.tier.name = "flash".to_owned(),
-            |s| s.tier.timing.read = Nanos(2),
-            |s| s.tier.timing.write = Nanos(2),
-            |s| s.tier.timing.channels = 2,
-            |s| s.tier.timing.bandwidth = Some(1),
-            |s| s.tier.timing.order = Order::RoundRobin,
-            |s| s.tier.energy = energy(1.0),
-            |s| s.tier.energy = energy(2.0),
-            |s| s.tier.endurance = Some(1e7),
-            |s| s.tier.pages = Some(1),
-            |s| s.tier.devices = 2,
-            |s| s.replacement = (&replacement::REGISTRY[1]).into(),
-            |s| {
-                s.prefetch =
-                    Prefetch::Predictor(prefetch::Spec::parse("stream").expect("it is there"))
-            },
-            |s| s.prefetch = Prefetch::Readahead { cluster: 2 },
-            |s| s.prefetch = Prefetch::Readahead { cluster: 3 },
-            |s| s.work = Work::Synchronous,
-            |s| s.mapped = Mapped::AtArrival,
-            |s| s.zero_pages = ZeroPages::Dropped,
-            |s| s.inclusion = Inclusion::Exclusive,
-            |s| s.eviction_buffer = 1,
-            |s| s.fault = FaultCost::fixed(700),
-            |s| s.fault.shootdown = Shootdown::Interrupt,
-            |s| s.fault.kernel = Nanos(1),
-            |s| s.threads = Some(1),
-            |s| s.instruction_ps = 1,
-            |s| s.access = Nanos(1),
-            |s| s.warmup = 1,
-            |s| s.seed = 1,
-            |s| s.tier.rated = Endurance::parse("1TBW").ok(),
-            |s| s.tier.line_ps = Some(1),
-            |s| s.fault.write_again = Nanos(1),
-            |s| s.eviction = eviction::Spec::parse("hold").expect("it is there"),
-            |s| s.staging = 1,
-            |s| s.thread_order = ThreadOrder::Together,
-            |s| s.initial = Initial::Zero,
-            |s| s.migration = migration::Spec::parse("never").expect("it is there"),
-            |s| s.fast_line_ps = 1,
-            |s| s.fill = Fill::Sectors,
-            |s| s.sample = Nanos(1),
-            |s| s.place = Some(placement("a", 1)),
-            |s| s.place = Some(placement("a", 2)),
-            |s| s.place = Some(placement("b", 1)),
-            |s| s.writing.schemes = vec![(&write::REGISTRY[0]).into()],
-            |s| s.writing.schemes = vec![(&write::REGISTRY[1]).into()],
-        ];
-        // A new setting stops this from compiling: it belongs into the list above.
-        let PageMachine {
-            dram_pages: _,
-            prefetch_cache: _,
-            tier: _,
-            replacement: _,
-            eviction: _,
-            prefetch: _,
-            work: _,
-            mapped: _,
-            inclusion: _,
-            eviction_buffer: _,
-            staging: _,
-            fault: _,
-            threads: _,
-            instruction_ps: _,
-            access: _,
-            warmup: _,
-            thread_order: _,
-            initial: _,
-            zero_pages: _,
-            seed: _,
-            writing: _,
-            migration: _,
-            place: _,
-            fast_line_ps: _,
-            fill: _,
-            sample: _,
-        } = settings();
-        let fields = effective();
-        let keys = changes.iter().map(|change| {
-            let mut settings = settings();
-            change(&mut settings);
-            machine(&fields, &settings).to_string()
+        let directory = tempfile::tempdir().unwrap();
+        let files = ["a", "b"].map(|program| {
+            let path = directory.path().join(program);
+            placement(&path, program, 1);
+            path.to_str().unwrap().to_owned()
         });
-        assert_eq!(keys.collect::<HashSet<_>>().len(), changes.len());
-        assert_eq!(machine(&fields, &settings()), machine(&fields, &settings()));
+        for setting in settings() {
+            let names = match &setting.values {
+                Values::Names(names) => names.iter().map(|known| known.name).collect(),
+                _ => TEXTS.split(' ').collect::<Vec<_>>(),
+            };
+            let files = files.iter().map(|path| &**path);
+            let texts: Vec<&str> = names.into_iter().chain(files).collect();
+            let keys = BESIDE.map(|others| {
+                let others = others.iter().filter(|(name, _)| *name != setting.name);
+                let others: Vec<_> = others.copied().chain([("dram", "500p")]).collect();
+                let keys = texts.iter().filter_map(|text| {
+                    let all = [&[(setting.name, *text)], &others[..]].concat();
+                    made(&all).ok().map(|made| machine(&made).to_string())
+                });
+                keys.collect::<HashSet<_>>().len()
+            });
+            let name = setting.name;
+            assert!(
+                keys.iter().any(|keys| *keys > 1),
+                "--{name} is not in the key, or takes no text"
+            );
+        }
+    }
+
+    /// What is in a file counts, and not only its name.
+    #[test]
+    fn the_content_of_files_is_in_the_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let path: PathBuf = directory.path().join("placement");
+        let file = path.to_str().unwrap();
+        let mut keys = HashSet::new();
+        for (program, bytes) in [("a", 1), ("a", 2), ("b", 1)] {
+            placement(&path, program, bytes);
+            let values = [
+                ("dram", "500p"),
+                ("migration", "never"),
+                ("slow-line", "1ns"),
+            ];
+            let values = [&values[..], &[("place", file)]].concat();
+            assert!(keys.insert(machine(&made(&values).unwrap()).to_string()));
+        }
+        let energy = |write| Energy {
+            read: 1.0,
+            write,
+            activate: 1.0,
+            standby: 1.0,
+            refresh: 1.0,
+        };
+        let changes: [fn(&mut PageMachine); 4] = [
+            |_| {},
+            |machine| machine.tier.endurance = Some(1.0),
+            |machine| machine.tier.timing.bandwidth = Some(1),
+            |machine| machine.fault.write_again.0 += 1,
+        ];
+        let with_energy = [1.0, 2.0].map(|write| {
+            let mut made = made(&[("dram", "500p")]).unwrap();
+            made.tier.energy = Some(energy(write));
+            made
+        });
+        let changed = changes.map(|change| {
+            let mut made = made(&[("dram", "500p")]).unwrap();
+            change(&mut made);
+            made
+        });
+        for made in changed.iter().chain(&with_energy) {
+            assert!(keys.insert(machine(made).to_string()), "{made:?}");
+        }
     }
 
     #[test]

@@ -25,7 +25,6 @@ use terrace_policy::prefetch::Future;
 use terrace_trace::{Columns, Reading};
 
 use crate::pages::Choice;
-use crate::pages::options::effective;
 use crate::pages::{self, Foresight, Outcome, PageMachine, Survey};
 use crate::workload::Workload;
 pub use journal::Journal;
@@ -214,10 +213,9 @@ impl Trace {
 
 /// Returns the machines for programs of `footprint` pages, each with its key, in their order.
 fn keyed(machines: &[Choice], footprint: u64) -> Result<Vec<(PageMachine, Value)>> {
-    let fields = effective();
     let keyed = machines.iter().map(|choice| {
         let machine = choice.machine(footprint)?;
-        let key = key::machine(&fields, &machine);
+        let key = key::machine(&machine);
         Ok((machine, key))
     });
     keyed.collect()
@@ -234,10 +232,9 @@ fn options(tasks: &[Task], machines: &[Choice]) -> String {
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
         add(format!("{path:?} {reading:?} {:?};", task.trace.limit));
     }
-    let fields = effective();
     for choice in machines {
         let machine = choice.machine(FOOTPRINT);
-        let key = machine.map(|machine| key::machine(&fields, &machine));
+        let key = machine.map(|machine| key::machine(&machine));
         add(format!("{} {};", choice.dram(), key.unwrap_or_default()));
     }
     format!("{:016x}", hash.finish())
