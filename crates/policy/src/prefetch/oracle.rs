@@ -181,7 +181,8 @@ impl Predictor for Oracle {
         match outcome {
             Outcome::Used => {
                 ahead.used = Some(ahead.clock);
-                ahead.reach = ahead.reach.map(|reach| reach + reach / GROWTH + 1);
+                let grown = |reach: usize| reach.saturating_add(reach / GROWTH + 1);
+                ahead.reach = ahead.reach.map(grown);
             }
             Outcome::Late | Outcome::Reissued => {}
             Outcome::Wasted if ahead.cut => {}
@@ -232,6 +233,15 @@ mod tests {
     fn pages(oracle: &mut Oracle, memory: &mut dyn Memory) -> Vec<u64> {
         let named = named(oracle, memory).into_iter();
         named.map(|(_, page)| page).collect()
+    }
+
+    /// The reach grows with every use, of which there are any number.
+    #[test]
+    fn the_reach_has_no_end() {
+        let mut oracle = oracle(&[0], "");
+        oracle.outcome(Source(0), Outcome::Wasted);
+        (0..10_000).for_each(|_| oracle.outcome(Source(0), Outcome::Used));
+        assert_eq!(oracle.threads[0].reach, Some(usize::MAX));
     }
 
     /// These pages are in memory, all others in the tier.
