@@ -1,15 +1,12 @@
 //! The JSON of `terrace run --json`: schema `terrace.run/1`. Every field is documented here.
 
-use std::collections::BTreeMap;
+mod memories;
+mod settings;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::{Exit, median};
-use terrace_live::machine::view::View;
-use terrace_live::machine::zswap::Served;
-use terrace_live::measure::compare::{Effective, Results, Runs};
-use terrace_live::nodes;
+use terrace_live::measure::compare::{Results, Runs};
 use terrace_live::run::{Faults, Outcome};
-use terrace_live::tier::Compressed;
 use terrace_policy::prefetch::LifeStory;
 
 use crate::constituent::Constituent;
@@ -20,6 +17,9 @@ use crate::process::Process;
 use crate::rows::Rows;
 use crate::run::{Reference, failure, reference};
 use crate::waits::{self, Waits};
+
+pub use memories::{NodeMoment, Nodes, Zram, Zswap};
+pub use settings::RunSettings;
 
 /// The JSON of `terrace run --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,56 +34,6 @@ pub struct RunDocument {
     pub runs: Vec<Way>,
     /// The signal that ended the runs before all were done, or null.
     pub interrupted: Option<i32>,
-}
-
-/// Effective settings and machine. All figures of the document are measured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RunSettings {
-    /// The DRAM budget in bytes.
-    pub dram_bytes: u64,
-    /// The program's footprint in bytes, or null if it was neither given nor measured.
-    pub footprint_bytes: Option<u64>,
-    /// Whether the footprint was measured: by a run without a limit, or in this one (`measured_after_s`).
-    pub footprint_measured: bool,
-    /// Time from the start in seconds for which the program ran without a limit, which measured its footprint
-    /// (`--measure`); missing if it had its limit from the start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured_after_s: Option<f64>,
-    /// Tier, described for people.
-    pub tier: String,
-    /// The largest size that the tier might have had, in bytes; missing for a memory node, the machine's own swap, and
-    /// in older results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tier_bound_bytes: Option<u64>,
-    /// zswap in front of the tier, as `--zswap` would name it; missing in older results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub zswap: Option<String>,
-    /// The predictor with its settings, or `off`; several are separated by commas.
-    pub prefetch: String,
-    /// The eviction policy with its settings; several are separated by commas. Missing in older results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eviction: Option<String>,
-    /// The migration policy with its settings, where the tier is a memory node; missing otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub migration: Option<String>,
-    /// `vm.page-cluster` as found: the readahead of the way `kernel`.
-    pub page_cluster: String,
-    /// The device's endurance in bytes, or null if it was not given.
-    pub endurance_bytes: Option<u64>,
-    /// The version of the memory cgroup controller: 1 or 2.
-    pub cgroup_version: u32,
-    /// What the program saw of memory limits: `machine` for those that hold for terrace, as without it, or `limit` for
-    /// that of its own group. Missing if it was not started, and in older results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_view: Option<View>,
-    /// The kernel's release.
-    pub kernel: String,
-    /// The machine's DRAM in bytes.
-    pub machine_memory_bytes: u64,
-    /// CPUs that may be used.
-    pub cpus: usize,
-    /// The version of terrace.
-    pub terrace: String,
 }
 
 /// The usual eviction policy, which names of ways leave out.
@@ -281,138 +231,6 @@ impl Writes {
     }
 }
 
-/// What moved between a node with DRAM and a slower one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Nodes {
-    /// The node with DRAM.
-    pub fast: u32,
-    /// The slower node.
-    pub slow: u32,
-    /// The most of the program on the fast node at any look (sampled), in bytes.
-    pub peak_fast_bytes: u64,
-    /// Pages that went to the fast node.
-    pub promoted: u64,
-    /// Pages that went to the slow node.
-    pub demoted: u64,
-    /// Pages that should have moved and did not, by the error of move_pages(2).
-    pub failed: BTreeMap<String, u64>,
-    /// Accesses that were seen, a hint fault each.
-    pub seen: u64,
-    /// Faults that were not seen, as too many came at once.
-    pub unseen: u64,
-    /// Looks at all page tables.
-    pub looks: u64,
-    /// Pages that were known at the last look.
-    pub known: u64,
-    /// Processor time of watching, deciding and moving in seconds; the program's hint faults are its own.
-    pub cpu_s: f64,
-    /// Time by which a load of the slow node took longer in a chase before the run, in nanoseconds.
-    pub slower_ns: f64,
-    /// Memory of the program by node over time, by the kernel's count.
-    pub timeline: Vec<NodeMoment>,
-}
-
-/// Memory of a program by node, at a moment.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct NodeMoment {
-    /// Time since the start in seconds.
-    pub elapsed_s: f64,
-    /// Anonymous and shared memory on the fast node, in bytes.
-    pub fast_bytes: u64,
-    /// The same on the slow node.
-    pub slow_bytes: u64,
-}
-
-impl From<&nodes::Figures> for Nodes {
-    fn from(figures: &nodes::Figures) -> Self {
-        let moment = |moment: &nodes::Moment| NodeMoment {
-            elapsed_s: moment.elapsed.as_secs_f64(),
-            fast_bytes: moment.fast.0,
-            slow_bytes: moment.slow.0,
-        };
-        Self {
-            fast: figures.fast,
-            slow: figures.slow,
-            peak_fast_bytes: figures.peak_fast.0,
-            promoted: figures.promoted,
-            demoted: figures.demoted,
-            failed: figures.failed.clone(),
-            seen: figures.seen,
-            unseen: figures.unseen,
-            looks: figures.looks,
-            known: figures.known,
-            cpu_s: figures.cpu.as_secs_f64(),
-            slower_ns: figures.slower_ps as f64 / 1000.0,
-            timeline: figures.timeline.iter().map(moment).collect(),
-        }
-    }
-}
-
-/// Figures of zswap, of the whole machine during the run with the median wall time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Zswap {
-    /// Pages stored in the pool.
-    pub stores: u64,
-    /// Faults and fetches that the pool served.
-    pub loads: u64,
-    /// Pages written from the pool to the tier.
-    pub written_back: u64,
-    /// DRAM of the pool at its peak (sampled), without what was in it before.
-    pub pool_bytes: u64,
-    /// Size of the pages in the pool at that moment before they were compressed.
-    pub held_bytes: u64,
-    /// `held_bytes` by `pool_bytes`; null if the pool stayed empty.
-    pub ratio: Option<f64>,
-    /// DRAM that the pool took beyond the program's budget, at most (sampled). Otherwise it is part of the
-    /// budget: version 2 of cgroups charges it, and under version 1 terrace lowers the program's limit by it.
-    pub beyond_bytes: u64,
-}
-
-impl From<Served> for Zswap {
-    fn from(served: Served) -> Self {
-        Self {
-            stores: served.stores,
-            loads: served.loads,
-            written_back: served.written_back,
-            pool_bytes: served.peak.taken.0,
-            held_bytes: served.peak.held.0,
-            ratio: served.peak.ratio(),
-            beyond_bytes: served.beyond.0,
-        }
-    }
-}
-
-/// Figures of a tier of zram, of the whole machine during the run with the median wall time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Zram {
-    /// DRAM of the pool at its peak (sampled), without what was in it before. None of it is part of the
-    /// program's budget: the kernel charges it to nobody.
-    pub pool_bytes: u64,
-    /// Size of the pages in the pool at that moment before they were compressed.
-    pub held_bytes: u64,
-    /// `held_bytes` by `pool_bytes`; null if the pool stayed empty.
-    pub ratio: Option<f64>,
-    /// Pages written to the disk below, because they were idle or could not be compressed; missing if there
-    /// is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub demoted: Option<u64>,
-    /// Pages read from the disk below; missing if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_back: Option<u64>,
-}
-
-impl From<Compressed> for Zram {
-    fn from(compressed: Compressed) -> Self {
-        Self {
-            pool_bytes: compressed.peak.taken.0,
-            held_bytes: compressed.peak.held.0,
-            ratio: compressed.peak.ratio(),
-            demoted: compressed.moved.map(|moved| moved.demoted),
-            read_back: compressed.moved.map(|moved| moved.read_back),
-        }
-    }
-}
-
 /// End of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -509,31 +327,6 @@ impl RunDocument {
                 None => page.remark(&format!("{title}: steering saw no major fault.")),
             }
         })
-    }
-}
-
-impl RunSettings {
-    fn of(effective: &Effective, endurance: Option<Endurance>) -> Self {
-        Self {
-            dram_bytes: effective.dram.0,
-            footprint_bytes: effective.footprint.map(|f| f.0),
-            footprint_measured: effective.footprint_measured,
-            measured_after_s: effective.measured_after.map(|time| time.as_secs_f64()),
-            tier: effective.tier.clone(),
-            tier_bound_bytes: effective.tier_bound.map(|bound| bound.0),
-            zswap: Some(effective.zswap.clone()),
-            prefetch: names(&effective.prefetch),
-            eviction: Some(effective.eviction.join(", ")),
-            migration: effective.migration.clone(),
-            page_cluster: effective.page_cluster.clone(),
-            endurance_bytes: endurance.map(|e| e.bytes().0),
-            cgroup_version: effective.cgroup.number(),
-            memory_view: effective.view,
-            kernel: effective.kernel.clone(),
-            machine_memory_bytes: effective.machine_memory.0,
-            cpus: effective.cpus,
-            terrace: env!("CARGO_PKG_VERSION").to_owned(),
-        }
     }
 }
 

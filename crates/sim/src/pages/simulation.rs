@@ -7,6 +7,8 @@
 mod bypass;
 mod discard;
 mod fault;
+mod figures;
+mod order;
 mod traffic;
 mod write_back;
 
@@ -20,14 +22,14 @@ use terrace_policy::eviction::Eviction;
 use terrace_policy::prefetch::{Engine, LifeStory};
 use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
-use terrace_trace::order::{Event, Point};
+use terrace_trace::order::Point;
 
 use super::buffer::EvictionBuffer;
 use super::count::{Counts, Latencies, Times};
 use super::devices::Devices;
 use super::lines::Lines;
-use super::outcome::{Clock, Lifetime, Outcome, Reading};
-use super::settings::{PageMachine, ThreadOrder};
+use super::outcome::{Clock, Reading};
+use super::settings::PageMachine;
 use super::staging::Staging;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
@@ -39,11 +41,6 @@ use crate::workload::{Batch, Reference, Run};
 /// Known touches of a program's threads after which a thread without known touches is taken to
 /// sleep.
 const LOOK_AHEAD: usize = 1 << 22;
-
-/// Touches, for each thread of the program, after which a thread that is missing from the trace
-/// counts as waiting for another thread, where the trace does not say what it waits for. The recorder writes the touches of a thread in chunks of some
-/// 16,000, so in shorter pauses there may only be chunks of other threads.
-const ORDER: u64 = 1 << 16;
 
 /// State of a program that determines the order of its threads.
 #[derive(Clone, Default)]
@@ -242,75 +239,6 @@ impl Simulation {
             self.weigh();
         }
         self.programs[program].threads[run.thread as usize]
-    }
-
-    /// Orders the next run of a thread, or the end of its last one, with the runs of others, as a trace says.
-    fn order(&mut self, index: usize, event: Event, batch: &Arc<Batch>) {
-        if self.settings.thread_order == ThreadOrder::Together {
-            return;
-        }
-        let program = self.threads[index].program;
-        self.programs[program].ordered = true;
-        match event {
-            Event::Release(point) => {
-                if point.is_creation() {
-                    self.programs[program].created.insert(point);
-                }
-                // What it waits for comes before the point, even if it touches nothing in between.
-                if self.threads[index].is_ordered() {
-                    self.threads[index].feed(batch, 0..0, 0..0, 0);
-                    self.threads[index].start_over();
-                }
-                self.name_end(index, Mark::Point(program, point));
-            }
-            Event::Acquire(point) => {
-                self.programs[program].created.remove(&point);
-                self.threads[index].come_after(Mark::Point(program, point));
-            }
-        }
-    }
-
-    /// Orders a thread's run at `position` of its program's trace behind the run before it, if the trace leaves
-    /// open when the thread begins or what it waits for. A thread that appears in the trace for the first time, or
-    /// after many touches of other threads, had not begun, or slept.
-    fn order_by_place(&mut self, index: usize, position: u64) {
-        let thread = &self.threads[index];
-        let program = &self.programs[thread.program];
-        let Some(last) = program.last.filter(|last| *last != index) else {
-            return;
-        };
-        let longest = match program.ordered {
-            true => LOOK_AHEAD as u64,
-            false => ORDER * program.threads.len() as u64,
-        };
-        let is_missing = thread.known_to == 0 || position - thread.known_to > longest;
-        let together = self.settings.thread_order == ThreadOrder::Together;
-        if together || thread.is_ordered() || !is_missing {
-            return;
-        }
-        self.named += 1;
-        let mark = Mark::Place(self.named);
-        self.name_end(last, mark);
-        self.threads[index].come_after(mark);
-    }
-
-    /// Names the end of the last known run of a thread.
-    fn name_end(&mut self, index: usize, mark: Mark) {
-        let clock = match self.threads[index].name_end(mark) {
-            true => None,
-            false => Some(self.threads[index].clock()),
-        };
-        self.passed.insert(mark, clock);
-    }
-
-    /// Wakes the threads that wait for the run of this name, which has ended.
-    fn pass(&mut self, mark: Mark, moment: Clock) {
-        self.passed.insert(mark, Some(moment));
-        for thread in &mut self.threads {
-            if thread.state == State::Held(mark) {
-                thread.state = State::Running;
-            }
-        }
     }
 
     /// Runs until touches of a program are missing, and returns that program; returns `None` when
@@ -515,65 +443,5 @@ impl Simulation {
     fn is_over(&self) -> bool {
         let asleep = |thread: &Thread| thread.state == State::Parked;
         self.programs.iter().all(|program| program.ended) && self.threads.iter().all(asleep)
-    }
-
-    /// Returns the life story of predictions: the engine's, with what became of pages here.
-    fn story(&self) -> LifeStory {
-        let Some(engine) = &self.engine else {
-            return self.story;
-        };
-        let story = engine.story();
-        LifeStory {
-            // The engine counts as issued what it named again for doubt and was still there.
-            in_memory: story.in_memory + story.issued - self.story.issued,
-            issued: self.story.issued,
-            used: self.story.used,
-            late: self.story.late,
-            wasted: self.story.wasted,
-            ..*story
-        }
-    }
-
-    /// Returns the values of all counters.
-    fn reading(&self) -> Reading {
-        let engine = self.engine.as_ref();
-        Reading {
-            counts: self.counts,
-            story: self.story(),
-            latencies: self.latencies,
-            constituents: engine.map(Engine::constituents).unwrap_or_default(),
-            times: Times {
-                compute: self.threads.iter().map(Thread::computed).sum(),
-                ..self.times
-            },
-            slot_writes: self.store.writes().to_vec(),
-            places: self.store.places(),
-            clocks: self.threads.iter().map(Thread::clock).collect(),
-        }
-    }
-
-    /// Returns the results, after [`Simulation::run`] has returned `None`.
-    pub fn outcome(&self, pages: &PageTable) -> Outcome {
-        let threads = self.programs.iter();
-        let threads = threads.map(|program| program.threads.len() as u32);
-        let mut outcome = Outcome::new(
-            &self.settings,
-            pages.footprint() as u64,
-            &threads.collect::<Vec<_>>(),
-            self.marks.warm.as_ref(),
-            self.marks.full_at,
-            self.store.untouched(),
-            self.reading(),
-        );
-        if self.lines.is_some() {
-            // Lines wear and use energy, too, and are not counted.
-            outcome.lifetime = Lifetime::default();
-            outcome.energy = None;
-        }
-        if let Some(writes) = &self.writes {
-            let tier = &self.settings.tier;
-            outcome.schemes = writes.outcome(tier.energy, tier.endurance, outcome.time());
-        }
-        outcome
     }
 }

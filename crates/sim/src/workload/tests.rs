@@ -1,5 +1,6 @@
 //! Threads, spaces, discards and write-backs of small traces in memory.
 
+use super::batch::MAX_INSTRUCTIONS;
 use super::*;
 use proptest::prelude::*;
 use terrace_trace::{Access, Meta};
