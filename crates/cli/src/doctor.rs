@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use terrace_base::Result;
-use terrace_live::machine::journal::leftover::Cleaned;
-use terrace_live::measure::doctor;
+use terrace_live::doctor;
+use terrace_live::journal::leftover::Cleaned;
 use terrace_report::doctor::DoctorDocument;
 
 use crate::args::Doctor;

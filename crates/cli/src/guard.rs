@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use terrace_base::Result;
-use terrace_live::machine::guardian;
+use terrace_live::journal;
 
 use crate::args;
 
 pub fn guard(arguments: &args::Guard) -> Result<ExitCode> {
-    guardian::watch(arguments.owner, &arguments.state)?;
+    journal::watch::watch(arguments.owner, &arguments.state)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
 }
 
 fn work() -> ExitCode {
-    terrace_live::machine::guardian::serve_by(GUARD);
+    terrace_live::journal::serve_by(GUARD);
     terrace_base::output::survive_size_limit();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let done = usage::read(&arguments).and_then(|asked| match asked {

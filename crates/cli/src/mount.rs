@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use terrace_base::mounts::unmount_dead;
 use terrace_base::{Context, Error, Output, Result, Signals};
 use terrace_filecache::mount::{End, Logged, Mount, Settings, status};
-use terrace_live::machine::journal::{Change, Journal, state_directory};
+use terrace_live::journal::{Journal, state_directory};
+use terrace_live::machine::mount::Mount as Mounted;
 use terrace_report::mount::{MountDocument, line, prometheus, text};
 use terrace_trace::lost::Loss;
 use terrace_trace::record::LEVEL;
@@ -46,7 +47,7 @@ pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
     let mut journal = Journal::begin(&state_directory())?;
     take_over(&settings.mountpoint, arguments.quiet)?;
     settings.check()?;
-    journal.note(Change::Mount(path(&settings.mountpoint)?))?;
+    journal.note(Mounted(path(&settings.mountpoint)?))?;
     let recording = arguments.record.as_deref().map(Recording::begin);
     let (to, recording) = recording.transpose()?.unzip();
     let mount = Mount::logged(&settings, to)?;

@@ -18,12 +18,12 @@ use terrace_policy::migration;
 
 use crate::group::accounts::Accounts;
 use crate::group::budget::{Budget, Limits};
-use crate::group::delegation::{Leaf, Needed};
+use crate::group::cgroup::Cgroup;
+use crate::group::delegation::{Callers, Leaf, Needed};
 use crate::group::hierarchy::{Hierarchies, Version};
 use crate::group::scope;
 use crate::group::swapped::SwapCounter;
-use crate::machine::journal::{Change, Journal, state_directory};
-use crate::machine::neighbours;
+use crate::journal::{Journal, state_directory};
 use crate::machine::peers::Peers;
 use crate::machine::pool::Pool;
 use crate::machine::view::View;
@@ -35,8 +35,9 @@ use crate::run::running::{Counts, Running};
 use crate::run::turn::{Turn, Waiting};
 use crate::steer::placement::{Answers, Placement};
 use crate::system::dram;
+use crate::system::lock::Say;
 use crate::system::privilege;
-use crate::tier::swapoff::Say;
+use crate::tier::neighbours;
 use crate::tier::{Demand, Remark, Spec, Tier};
 use crate::watch::faults::Whose;
 use crate::watch::waits::Waits;
@@ -371,11 +372,11 @@ impl Session {
             Version::V2 => Needed::below(&self.hierarchies.memory)?,
         };
         if let Some(leaf) = &needed.leaf {
-            self.journal.note(Change::Callers(leaf.clone()))?;
+            self.journal.note(Callers(leaf.clone()))?;
             self.callers.0.clone_from(&needed.leaf);
         }
         for directory in self.hierarchies.directories(&name) {
-            self.journal.note(Change::Cgroup(directory))?;
+            self.journal.note(Cgroup(directory))?;
         }
         let tier = self.tier.as_ref().and_then(Tier::size);
         let limits = limit.map(|dram| Limits { dram, tier });

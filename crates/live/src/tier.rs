@@ -12,6 +12,7 @@ pub(crate) mod holders;
 pub(crate) mod identity;
 mod loop_device;
 mod lower;
+pub(crate) mod neighbours;
 mod presence;
 mod room;
 mod share;
@@ -34,10 +35,12 @@ use terrace_policy::prefetch::Costs;
 use uuid::Uuid;
 
 use crate::group::swapped::SwapCounter;
-use crate::machine::journal::{Change, Journal};
+use crate::journal::Journal;
 use crate::machine::pool::Pool;
+use crate::system::lock::Say;
 use crate::watch::written;
 
+use area::Made;
 pub use area::{Area, SMALLEST};
 pub use bound::{Bound, Demand};
 use demotion::Demotion;
@@ -48,7 +51,7 @@ use lower::Lower;
 use presence::Presence;
 pub use share::Shares;
 pub use spec::{Choice, Spec};
-use swapoff::{Say, missing};
+use swapoff::missing;
 pub(crate) use swaps::NEGLIGIBLE;
 pub use zram::Moved;
 
@@ -204,13 +207,13 @@ impl Tier {
         let with_identity = areas.into_iter().map(|area| (area, Identity::fresh()));
         let mut areas: Vec<_> = with_identity.collect();
         for (area, identity) in &areas {
-            journal.note(Change::Tier(area.clone(), identity.clone()))?;
+            journal.note(Made(area.clone(), identity.clone()))?;
         }
         let (first, identity) = &mut areas[0];
         // An area that could not be made was removed again, or never was ours.
         make(first, identity.uuid)?;
         *identity = identity.clone().located(&first.path())?;
-        journal.note(Change::Tier(first.clone(), identity.clone()))?;
+        journal.note(Made(first.clone(), identity.clone()))?;
         let mut tier = Self::default();
         tier.areas = areas;
         tier.areas[0].0.switch_on()?;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use terrace_live::measure::doctor::{Check, MeasuredNode, Verdict};
+use terrace_live::doctor::{Check, MeasuredNode, Verdict};
 
 use crate::document::Document;
 use crate::html::Page;

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use terrace_base::{Context, Error, Result};
-use terrace_live::machine::journal::state_directory;
+use terrace_live::journal::state_directory;
 use terrace_live::program::Invocation;
 use terrace_live::program::input::Input;
 use terrace_trace::formats::native;

@@ -1,14 +1,23 @@
 //! A directory of the kernel's cgroup file system: its processes, its figures, its removal.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::system::busy::while_busy;
+use rustix::fs::{CWD, Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use terrace_base::{Context, Error, Result};
 
-/// Prefix of the groups of runs.
-pub const PREFIX: &str = "terrace-";
+use crate::journal::names::require_name_of;
+use crate::journal::{Awaited, Change, DeadRun};
+use crate::system::busy::while_busy;
+use crate::system::lock::Say;
+use crate::system::trust::distrust;
+
+/// The magic numbers of the two versions of the cgroup file system (linux/magic.h).
+const FILE_SYSTEMS: [u64; 2] = [0x0027_e0eb, 0x6367_7270];
 
 /// The file that lists a group's processes, and to which a process writes `0` to join.
 pub const PROCESSES: &str = "cgroup.procs";
@@ -66,6 +75,74 @@ pub fn value_of(text: &str, key: &str) -> Option<u64> {
         let (name, value) = line.split_once(' ')?;
         (name == key).then(|| value.trim().parse().ok())?
     })
+}
+
+/// Checks that a directory is a cgroup of root or the caller, if it exists.
+pub(crate) fn hold_group(path: &Path) -> Result<()> {
+    let cannot = |e: rustix::io::Errno| Error::failure(format!("it cannot be looked at ({e})"));
+    let directory = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let group = match rustix::fs::openat(CWD, path, directory, Mode::empty()) {
+        Ok(group) => group,
+        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(e) => return Err(cannot(e)),
+    };
+    let system = rustix::fs::fstatfs(&group).map_err(cannot)?;
+    if !FILE_SYSTEMS.contains(&(system.f_type as u64)) {
+        return Err(Error::failure("it is in no cgroup file system"));
+    }
+    let found = rustix::fs::fstat(&group).map_err(cannot)?;
+    match distrust(&found) {
+        Some(why) => Err(Error::failure(format!("it {why}"))),
+        None => Ok(()),
+    }
+}
+
+/// The group of a run was made.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Cgroup(pub PathBuf);
+
+impl Cgroup {
+    /// Checks that a group is one that the run of `owner` makes, if it exists.
+    fn require_own(&self, owner: u32) -> Result<()> {
+        require_name_of(owner, &self.0)?;
+        hold_group(&self.0)
+    }
+}
+
+#[typetag::serde(name = "cgroup")]
+impl Change for Cgroup {
+    fn path(&self) -> Option<PathBuf> {
+        Some(self.0.clone())
+    }
+
+    fn is_undone(&self) -> bool {
+        !self.0.exists()
+    }
+
+    fn undo(&self, run: &DeadRun, _say: Say) -> Result<()> {
+        self.require_own(run.owner)?;
+        remove(&self.0).or_fail(|| "it cannot be removed".into())
+    }
+
+    fn processes(&self, owner: u32) -> Vec<u32> {
+        match self.require_own(owner) {
+            Ok(()) => processes_in(&self.0),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn awaited(&self, owner: u32) -> Option<Awaited> {
+        match self.processes(owner).first() {
+            Some(process) => Some(Awaited::Program(*process)),
+            None => self.0.exists().then_some(Awaited::Group),
+        }
+    }
+}
+
+impl fmt::Display for Cgroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the cgroup {}", self.0.display())
+    }
 }
 
 #[cfg(test)]

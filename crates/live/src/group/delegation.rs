@@ -8,13 +8,20 @@
 //! of the group's directory. Where no leaf is needed, at the root and above our group, a delegated
 //! controller stays delegated: others may rely on it by then.
 
+use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::group::cgroup::{PREFIX, PROCESSES, groups_in, processes_of, remove};
+use serde::{Deserialize, Serialize};
+
+use crate::group::cgroup::{PROCESSES, groups_in, hold_group, processes_of, remove};
+use crate::journal::names::PREFIX;
+use crate::journal::{Change, DeadRun};
 use crate::system::busy::while_busy;
+use crate::system::lock::Say;
 use terrace_base::{Context, Error, Result};
 
 /// Name of the leaf.
@@ -179,6 +186,35 @@ pub fn undo(leaf: &Path) -> io::Result<()> {
         move_all(leaf, group)?;
         remove(leaf)
     })
+}
+
+/// The processes beside the program's group were moved to this leaf.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Callers(pub PathBuf);
+
+#[typetag::serde(name = "callers")]
+impl Change for Callers {
+    fn path(&self) -> Option<PathBuf> {
+        Some(self.0.clone())
+    }
+
+    fn is_undone(&self) -> bool {
+        is_undone(&self.0)
+    }
+
+    fn undo(&self, _run: &DeadRun, _say: Say) -> Result<()> {
+        if self.0.file_name() != Some(OsStr::new(CALLERS)) {
+            return Err(Error::failure("this is no name that a run gives"));
+        }
+        hold_group(&self.0)?;
+        undo(&self.0).or_fail(|| "it cannot be removed".into())
+    }
+}
+
+impl fmt::Display for Callers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the cgroup {}", self.0.display())
+    }
 }
 
 /// Locks a group's directory until the returned file is dropped.

@@ -1,9 +1,7 @@
-//! What is changed on the machine, and put back: each change is in a journal before it is made.
+//! Knobs and mounts of the machine that a run changes, and puts back.
 
-pub mod guardian;
-pub mod journal;
 pub(crate) mod knobs;
-pub(crate) mod neighbours;
+pub mod mount;
 pub(crate) mod peers;
 pub mod pool;
 pub mod sysctl;

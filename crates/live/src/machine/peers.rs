@@ -9,6 +9,7 @@
 //! after a `kill -9` finds it there. Another lock, which all runs hold together, tells whether one of them goes on. Runs
 //! that see other mounts, as those of a container, have other locks.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
@@ -16,12 +17,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::mount::{MountPropagationFlags, mount_change};
+use serde::{Deserialize, Serialize};
 use terrace_base::mountinfo::{self, Mount};
 use terrace_base::{Context, Error, Result};
 
-use crate::machine::journal::{Change, Journal, boot_id};
+use crate::journal::{Change, DeadRun, Journal, boot_id, state_directory};
 use crate::machine::sysctl::{directory, open_lock};
-use crate::system::lock;
+use crate::system::lock::{self, Say};
 
 /// How often, and after which pause, the lock is asked for: others hold it for milliseconds.
 const TRIES: (u32, Duration) = (1000, Duration::from_millis(10));
@@ -56,7 +58,7 @@ impl Peers {
             if private.is_empty() && text.is_empty() {
                 return Ok(false);
             }
-            journal.note(Change::Mounts)?;
+            journal.note(Shared)?;
             if text.is_empty() {
                 locks.write_down(&mounts)?;
             }
@@ -93,6 +95,35 @@ pub(crate) fn is_restored(state: &Path) -> bool {
         let needed = locks.runs.try_lock().is_err();
         needed || locks.text().is_ok_and(|text| text.is_empty())
     })
+}
+
+/// Private mounts became shared.
+#[derive(Debug, Serialize, Deserialize)]
+struct Shared;
+
+#[typetag::serde(name = "mounts")]
+impl Change for Shared {
+    fn is_undone(&self) -> bool {
+        is_restored(&state_directory())
+    }
+
+    fn found(&self) -> String {
+        "mounts that were private are shared".to_owned()
+    }
+
+    fn undone(&self) -> String {
+        "mounts that were shared for programs are private again".to_owned()
+    }
+
+    fn undo(&self, run: &DeadRun, _say: Say) -> Result<()> {
+        restore(run.state.path())
+    }
+}
+
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the sharing of mounts")
+    }
 }
 
 impl Locks {

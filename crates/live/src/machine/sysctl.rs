@@ -3,14 +3,19 @@
 //! The knob is one for the whole machine. One run at a time owns it, by a lock; others leave it alone. A value that
 //! an administrator writes meanwhile is reported, and left as it is. Only uid 0 may write it, whatever capabilities a user has; in a container it may be read-only.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::machine::journal::state::distrust;
+use serde::{Deserialize, Serialize};
+
+use crate::journal::{Change, DeadRun};
+use crate::system::lock::Say;
 use crate::system::privilege;
+use crate::system::trust::distrust;
 use terrace_base::{Context, Error, Result, lock};
 
 const KNOB: &str = "/proc/sys/vm/page-cluster";
@@ -186,10 +191,6 @@ impl Wanted {
 }
 
 /// Restores the knob while its owner is stopped, if it has single pages by the owner's hand.
-pub(crate) fn suspend(state: &Path, owner: u32) {
-    suspend_knob(Path::new(KNOB), &directory(state), owner);
-}
-
 fn suspend_knob(knob: &Path, directory: &Path, owner: u32) {
     let Some((wanted, found)) = Wanted::of(owner, directory) else {
         return;
@@ -203,10 +204,6 @@ fn suspend_knob(knob: &Path, directory: &Path, owner: u32) {
 
 /// Sets the knob as its owner wants it, which goes on, if it has the value found. What the owner writes meanwhile holds
 /// in the end.
-pub(crate) fn carry_on(state: &Path, owner: u32) {
-    carry_on_with(Path::new(KNOB), &directory(state), owner);
-}
-
 fn carry_on_with(knob: &Path, directory: &Path, owner: u32) {
     let wanted = || Wanted::of(owner, directory);
     let is_found = |found: &String| read(knob).is_ok_and(|now| now == *found);
@@ -353,11 +350,53 @@ fn read(knob: &Path) -> Result<String> {
 ///
 /// # Errors
 /// A failure if the lock cannot be used or the knob cannot be written.
-pub fn restore(state: &Path) -> Result<()> {
+pub(crate) fn restore(state: &Path) -> Result<()> {
     let attempt = PageCluster::take(Path::new(KNOB), &directory(state))?;
     match attempt.notice() {
         Some(why) => Err(Error::failure(why)),
         None => Ok(()),
+    }
+}
+
+/// `vm.page-cluster` was taken over; this was its value.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Cluster(pub String);
+
+#[typetag::serde(name = "page_cluster")]
+impl Change for Cluster {
+    fn before(&self) -> Option<&str> {
+        Some(&self.0)
+    }
+
+    fn undone(&self) -> String {
+        match current() {
+            Some(now) if now != self.0 => {
+                format!("{self} stays {now}, which another program has set")
+            }
+            _ => format!("{self} is {} again", self.0),
+        }
+    }
+
+    fn undo(&self, run: &DeadRun, _say: Say) -> Result<()> {
+        restore(run.state.path())
+    }
+
+    fn outlasts_stops(&self) -> bool {
+        false
+    }
+
+    fn suspend(&self, state: &Path, owner: u32) {
+        suspend_knob(Path::new(KNOB), &directory(state), owner);
+    }
+
+    fn resume(&self, state: &Path, owner: u32) {
+        carry_on_with(Path::new(KNOB), &directory(state), owner);
+    }
+}
+
+impl fmt::Display for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "vm.page-cluster")
     }
 }
 

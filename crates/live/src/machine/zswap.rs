@@ -12,14 +12,18 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::machine::journal::{Change, Journal};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::{Change, DeadRun, Journal};
 use crate::machine::knobs::{self, Knob, Knobs};
 use crate::machine::sysctl::{directory, is_forbidden};
 use crate::system::dram;
+use crate::system::lock::Say;
 use terrace_base::{Bytes, Context, Error, Result};
 
 pub(crate) use charge::Charge;
@@ -56,7 +60,7 @@ impl Zswap {
     /// they cannot be set.
     pub fn acquire(spec: &Spec, journal: &mut Journal) -> Result<Self> {
         let mut zswap = Self::take(Path::new(PARAMETERS), &directory(journal.state()))?;
-        journal.note(Change::Zswap(current()))?;
+        journal.note(Parameters(current()))?;
         zswap.set_all(spec)?;
         Ok(zswap)
     }
@@ -117,12 +121,33 @@ fn value(parameters: &Path, name: &str) -> Option<String> {
     knobs::read(&parameters.join(name))
 }
 
-/// Restores what a killed run has set, unless a living run owns zswap, which will.
+/// Restores what a killed run has set, unless a living run owns the parameters, which will.
 ///
 /// # Errors
 /// A failure if the lock cannot be used or a parameter cannot be written.
-pub fn restore(state: &Path) -> Result<()> {
+pub(crate) fn restore(state: &Path) -> Result<()> {
     Zswap::take(Path::new(PARAMETERS), &directory(state)).map(drop)
+}
+
+/// The parameters of zswap were taken over; these were their values.
+#[derive(Debug, Serialize, Deserialize)]
+struct Parameters(String);
+
+#[typetag::serde(name = "zswap")]
+impl Change for Parameters {
+    fn before(&self) -> Option<&str> {
+        Some(&self.0)
+    }
+
+    fn undo(&self, run: &DeadRun, _say: Say) -> Result<()> {
+        restore(run.state.path())
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "zswap")
+    }
 }
 
 /// Describes zswap as the machine has it now, as `--zswap` would name it: `off` if it is off or not in the

@@ -10,7 +10,7 @@ use serde_json::Value;
 use terrace_base::{Bytes, Context, Error, Result, median};
 use terrace_policy::PAGE_BYTES;
 
-use crate::machine::journal::state_directory;
+use crate::journal::state_directory;
 use crate::measure::compare::kernel_release;
 use crate::measure::device::{self, Device};
 use crate::measure::probe::Readings;

@@ -4,6 +4,5 @@ pub mod bench;
 pub mod calibrate;
 pub mod compare;
 pub mod device;
-pub mod doctor;
 pub mod probe;
 pub mod suite;

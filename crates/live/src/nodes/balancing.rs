@@ -12,14 +12,17 @@
 //!
 //! The knobs are the machine's: one run at a time owns them (`knobs`).
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use terrace_base::{Error, Result};
 
 use super::debugfs;
-use crate::machine::journal::{Change, Journal};
+use crate::journal::{Change, DeadRun, Journal};
 use crate::machine::knobs::{self, Knob, Knobs};
 use crate::machine::sysctl::{directory, is_forbidden};
+use crate::system::lock::Say;
 
 const SWITCH: &str = "/proc/sys/kernel/numa_balancing";
 const DEMOTION: &str = "/sys/kernel/mm/numa/demotion_enabled";
@@ -62,7 +65,7 @@ impl Balancing {
 
     fn acquire(journal: &mut Journal) -> Result<Self> {
         let balancing = Self::take(journal.state())?;
-        journal.note(Change::Balancing(current().unwrap_or_default()))?;
+        journal.note(Mode(current().unwrap_or_default()))?;
         Ok(balancing)
     }
 
@@ -117,6 +120,27 @@ fn pace() -> Option<PathBuf> {
 /// A failure if the lock cannot be used or a knob cannot be written.
 pub(crate) fn restore(state: &Path) -> Result<()> {
     Balancing::take(state).map(drop)
+}
+
+/// The kernel's NUMA balancing was taken over; this was its mode.
+#[derive(Debug, Serialize, Deserialize)]
+struct Mode(String);
+
+#[typetag::serde(name = "balancing")]
+impl Change for Mode {
+    fn before(&self) -> Option<&str> {
+        Some(&self.0)
+    }
+
+    fn undo(&self, run: &DeadRun, _say: Say) -> Result<()> {
+        restore(run.state.path())
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the mode of NUMA balancing")
+    }
 }
 
 /// Returns the mode of NUMA balancing; `None` if the kernel has none.

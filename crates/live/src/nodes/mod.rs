@@ -26,7 +26,7 @@ use terrace_base::{Bytes, Context, Error, Result};
 use terrace_policy::migration::{self, Costs};
 
 use crate::group::budget::Budget;
-use crate::machine::journal::Journal;
+use crate::journal::Journal;
 use crate::system::cpus::Cpus;
 use crate::watch::faults::FaultStream;
 

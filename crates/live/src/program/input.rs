@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use terrace_base::{Context, Error, Result};
 
-use crate::machine::journal::state_directory;
+use crate::journal::state_directory;
 use crate::tier::Spec;
 
 /// Interval at which signals are checked while a pipe is silent.

@@ -5,8 +5,7 @@ use terrace_policy::prefetch::{Costs, Engine, Lessons};
 
 use super::{Event, Observer, Outcome, Session, Way};
 use crate::group::budget::Budget;
-use crate::machine::journal::Change;
-use crate::machine::sysctl::{Attempt, Hand, PageCluster};
+use crate::machine::sysctl::{Attempt, Cluster, Hand, PageCluster};
 use crate::machine::zswap;
 use crate::run::turn::{self, Waiting};
 use crate::steer::Aids;
@@ -113,7 +112,7 @@ impl Session {
             }
         };
         let found = knob.found().to_owned();
-        self.journal.note(Change::PageCluster(found))?;
+        self.journal.note(Cluster(found))?;
         knob.set(single)
             .or_fail(|| "cannot set vm.page-cluster".into())?;
         Ok(Some(knob))

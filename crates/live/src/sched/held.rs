@@ -4,16 +4,21 @@
 //! the moment in which it is moved to one of them. What is put back is what still looks like that: a task that has
 //! chosen another policy by itself keeps it.
 
+use std::fmt;
 use std::io;
+use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use terrace_base::process::Figures;
+use terrace_base::{Context, Result};
 
 use super::attributes::{Attributes, IDLE, SLICES_NS, has_slices};
 use super::population::threads_of;
 use crate::group::members::{Member, everyone, running};
+use crate::journal::{Change, DeadRun};
 use crate::system::cpus::Cpus;
+use crate::system::lock::Say;
 
 /// A task, and the attributes that it was found with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,6 +134,54 @@ impl Held {
     pub fn is_put_back(&self) -> bool {
         let now = || Attributes::of(self.tid).ok();
         !self.is_there() || now().is_none_or(|now| put_back(now, &self.found) == now)
+    }
+}
+
+/// How tasks are scheduled was changed; this is what was found.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Scheduling(pub Vec<Held>);
+
+#[typetag::serde(name = "scheduling")]
+impl Change for Scheduling {
+    /// One record names all tasks.
+    fn subject(&self) -> Option<String> {
+        Some(String::new())
+    }
+
+    fn is_undone(&self) -> bool {
+        self.0.iter().all(Held::is_put_back)
+    }
+
+    fn found(&self) -> String {
+        format!("{self} is changed")
+    }
+
+    fn undone(&self) -> String {
+        format!("{self} is as before")
+    }
+
+    fn undo(&self, _run: &DeadRun, _say: Say) -> Result<()> {
+        put_back_all(&self.0).or_fail(|| "they cannot be put back".into())
+    }
+
+    fn is_the_programs(&self) -> bool {
+        false
+    }
+
+    fn outlasts_stops(&self) -> bool {
+        false
+    }
+
+    /// Its process changes the tasks again when it goes on; if it is killed, they are put back again.
+    fn suspend(&self, _state: &Path, _owner: u32) {
+        let _ = put_back_all(&self.0);
+    }
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tasks: Vec<_> = self.0.iter().map(|task| task.tid.to_string()).collect();
+        write!(f, "the scheduling of the tasks {}", tasks.join(", "))
     }
 }
 

@@ -20,7 +20,7 @@ use super::turns::Turns;
 use crate::group::hierarchy::Mounts;
 use crate::group::members::Scope;
 use crate::group::target::Target;
-use crate::machine::journal::{Journal, state_directory};
+use crate::journal::{Journal, state_directory};
 use crate::program::Invocation;
 use crate::system::clock;
 use crate::system::cpus::Cpus;

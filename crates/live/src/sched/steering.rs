@@ -15,7 +15,8 @@ use super::population::Population;
 use super::rotation::Rotation;
 use super::slices::Slices;
 use super::watched::Watched;
-use crate::machine::journal::{Change, Journal};
+use crate::journal::Journal;
+use crate::sched::held::Scheduling;
 use crate::system::cpus::Cpus;
 use crate::system::privilege;
 
@@ -182,7 +183,7 @@ impl Steering {
         self.tasks
             .extend(new.iter().map(|held| (held.tid, held.clone())));
         let all = self.tasks.values().cloned().collect();
-        journal.note(Change::Scheduling(all))?;
+        journal.note(Scheduling(all))?;
         for held in new {
             self.mechanism.admit(steered(held));
         }

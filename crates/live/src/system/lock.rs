@@ -5,6 +5,9 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+/// Receives sentences on what is waited for.
+pub(crate) type Say<'a> = &'a mut dyn FnMut(&str);
+
 /// Locks the file or directory at `path` against other processes until dropped. `None` if there is
 /// nothing to lock, or another process still holds the lock after `tries` at intervals of `pause`.
 pub(crate) fn lock(path: &Path, tries: usize, pause: Duration) -> Option<File> {

@@ -8,4 +8,5 @@ pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod perf;
 pub mod privilege;
+pub(crate) mod trust;
 pub(crate) mod worker;

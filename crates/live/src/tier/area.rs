@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -9,9 +10,13 @@ use terrace_base::block;
 use terrace_base::{Bytes, Context, Error, Result};
 use uuid::Uuid;
 
+use super::holders::holders;
 use super::identity::Identity;
-use super::swapoff::{Say, switch_off};
+use super::swapoff::switch_off;
 use super::{file, swaps, zram};
+use crate::journal::names::require_name_of;
+use crate::journal::{Awaited, Change, DeadRun};
+use crate::system::lock::Say;
 
 /// The smallest area worth having.
 pub const SMALLEST: Bytes = Bytes(64 << 20);
@@ -157,6 +162,76 @@ impl fmt::Display for Area {
             Self::Device(path) => write!(f, "device {}", path.display()),
             Self::Zram(_, size, _) => write!(f, "zram of {size}"),
         }
+    }
+}
+
+/// A swap area was made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Made(pub Area, pub Identity);
+
+#[typetag::serde(name = "tier")]
+impl Change for Made {
+    /// More may come to be known of the identity of an area.
+    fn subject(&self) -> Option<String> {
+        serde_json::to_string(&self.0).ok()
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        Some(self.0.path())
+    }
+
+    fn is_undone(&self) -> bool {
+        self.0.is_undone()
+    }
+
+    fn outlives_boot(&self) -> bool {
+        self.0.outlives_boot()
+    }
+
+    fn found(&self) -> String {
+        match self.0.is_on() {
+            true => format!("{self} is on"),
+            false => format!("{self} is there"),
+        }
+    }
+
+    fn undo(&self, run: &DeadRun, say: Say) -> Result<()> {
+        match &self.0 {
+            Area::File(path, _) => require_name_of(run.owner, path)?,
+            Area::Device(path) => hold_device(path)?,
+            Area::Zram(..) => {}
+        }
+        self.0.remove(&self.1, run.rebooted, say)
+    }
+
+    fn awaited(&self, _owner: u32) -> Option<Awaited> {
+        let processes = || holders().iter().map(|holder| holder.pid).collect();
+        (self.0.used() > Bytes(0)).then(|| Awaited::Room(processes()))
+    }
+
+    fn shared(&self) -> Option<Bytes> {
+        Some(self.0.used())
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.0.is_on()
+    }
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the swap area {}", self.0.path().display())
+    }
+}
+
+/// Checks that a path leads to a block device, if it exists, so that nothing is written to a file.
+fn hold_device(path: &Path) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.file_type().is_block_device() => Err(Error::failure(format!(
+            "{} is no block device",
+            path.display()
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -9,13 +9,13 @@ use std::fs::File;
 use terrace_base::block::Claim;
 use terrace_base::{Context, Error, Result};
 
-use super::area::Area;
+use super::area::{Area, Made};
 use super::device;
 use super::identity::Identity;
 use super::loop_device::LoopDevice;
-use super::swapoff::Say;
 use super::{Demand, Spec, file, sizes, zram};
-use crate::machine::journal::{Change, Journal};
+use crate::journal::Journal;
+use crate::system::lock::Say;
 
 /// The file or device; removed, or blank again, when dropped. The zram device must have been reset by then.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Lower {
     /// # Errors
     /// See [`Journal::note`].
     pub fn note(&self, journal: &mut Journal) -> Result<()> {
-        journal.note(Change::Tier(self.area.clone(), self.identity.clone()))
+        journal.note(Made(self.area.clone(), self.identity.clone()))
     }
 
     /// Makes the file, whose space the disk gives as it is written, or prepares the device. Says what that

@@ -33,7 +33,7 @@ use super::holders::{holders, named};
 use super::room::Room;
 use super::swaps::find;
 use crate::machine::sysctl::open_lock;
-use crate::system::lock::wait;
+use crate::system::lock::{Say, wait};
 use crate::system::memory::Mapping;
 use crate::system::privilege::is_root;
 
@@ -52,9 +52,6 @@ const SIGNS: Duration = Duration::from_secs(2);
 
 /// Time without a change after which what looks like a swapoff of another program is taken for none.
 const MOTIONLESS: Duration = Duration::from_secs(30);
-
-/// Receives sentences on what is waited for.
-pub(crate) type Say<'a> = &'a mut dyn FnMut(&str);
 
 /// Switches an area off, which is known by `path` and open in `file`, if it is on. Waits for other swapoffs first, and
 /// until the kernel has finished.

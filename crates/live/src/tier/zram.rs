@@ -11,9 +11,9 @@ use terrace_base::block::swaps::active;
 use terrace_base::bytes::PAGE_BYTES;
 use terrace_base::{Bytes, Error, Result};
 
-use super::area::Area;
+use super::area::{Area, Made};
 use super::identity::Identity;
-use crate::machine::journal::{Change, Journal};
+use crate::journal::Journal;
 use crate::machine::pool::Pool;
 use crate::system::busy::while_busy;
 
@@ -32,7 +32,7 @@ const LIMITED: &str = "writeback_limit_enable";
 pub(super) fn take(size: Bytes, journal: &mut Journal) -> Result<(u32, bool)> {
     let planned = |number, added| {
         let area = Area::Zram(number, size, added);
-        Change::Tier(area, Identity::fresh())
+        Made(area, Identity::fresh())
     };
     if adds() {
         let expected = planned((0..).find(|number| !exists(*number)).unwrap_or(0), true);
@@ -40,7 +40,7 @@ pub(super) fn take(size: Bytes, journal: &mut Journal) -> Result<(u32, bool)> {
         let added = fs::read_to_string(hot_add());
         let number = added.ok().and_then(|number| number.trim().parse().ok());
         let taken = number.map(|number| planned(number, true));
-        match taken.filter(|taken| !taken.is_of(&expected)) {
+        match taken.filter(|taken| taken.0 != expected.0) {
             // Another program has added one at the same moment.
             Some(other) => journal
                 .note(other)
@@ -270,8 +270,8 @@ pub(super) fn remove(number: u32, added: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::journal::State as StateDirectory;
-    use crate::machine::journal::leftover::Found;
+    use crate::journal::State as StateDirectory;
+    use crate::journal::leftover::Found;
 
     /// Takes a device in a process that is killed as soon as it has one; returns its state
     /// directory.

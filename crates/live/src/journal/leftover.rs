@@ -5,31 +5,18 @@
 //! and a journal may be older than what lies there now. Anything else is reported and left alone.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{CWD, Mode, OFlags};
-
-use super::state::distrust;
-use super::{Change, Entry, Journal, Owner, State, boot_id, name_of, owner_of};
-use crate::group::cgroup;
-use crate::group::delegation;
-use crate::machine::peers;
-use crate::machine::sysctl;
-use crate::machine::zswap;
-use crate::nodes::balancing;
-use crate::sched::held::put_back_all;
-use crate::system::privilege;
-use crate::tier::area::Area;
-use crate::tier::swapoff::Say;
-use terrace_base::mounts;
 use terrace_base::process::Figures;
-use terrace_base::{Bytes, Context, Error, Result};
+use terrace_base::{Bytes, Context, Result};
 
-/// The magic numbers of the two versions of the cgroup file system (linux/magic.h).
-const CGROUP_FILE_SYSTEMS: [u64; 2] = [0x0027_e0eb, 0x6367_7270];
+use super::change::{Awaited, Change, DeadRun};
+use super::entry::{Entry, Owner, boot_id};
+use super::names::owner_of;
+use super::state::State;
+use crate::system::lock::Say;
+use crate::system::privilege;
 
 /// Clock ticks in a second of the times in `/proc` (`USER_HZ`, include/asm-generic/param.h).
 const USER_HZ: u64 = 100;
@@ -39,7 +26,7 @@ const CLOCKS_DIFFER: u64 = 2;
 /// The leftovers of one run.
 #[derive(Debug)]
 pub struct Leftover {
-    /// Name of its journal; `None` if no journal names them ([`super::orphan`]).
+    /// Name of its journal; `None` if no journal names them (`doctor::orphan`).
     name: Option<OsString>,
     entry: Entry,
 }
@@ -55,21 +42,8 @@ pub struct Found {
     pub going_on: usize,
     /// A sentence for each file that has a journal's name but is not trusted.
     pub strays: Vec<String>,
-    /// What readable journals name, those of running runs among them.
-    pub(super) claimed: Vec<Change>,
-}
-
-/// What keeps a leftover from being undone for now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Awaited {
-    /// A process of the program.
-    Program(u32),
-    /// What is in its areas.
-    Room,
-    /// A mount that the kernel still takes for served.
-    Mount,
-    /// A group without processes that the kernel still takes for busy.
-    Group,
+    /// Areas and groups that readable journals name, those of running runs among them.
+    pub(crate) claimed: Vec<PathBuf>,
 }
 
 /// Puts back what killed processes have left, as far as that is possible now, unless another process is at it.
@@ -113,8 +87,8 @@ impl Found {
     ///
     /// # Errors
     /// A failure if the directory cannot be read.
-    pub fn beside(journal: &Journal) -> Result<Self> {
-        Self::without(&journal.state, Some(&journal.name))
+    pub(super) fn beside(state: &State, journal: &OsStr) -> Result<Self> {
+        Self::without(state, Some(journal))
     }
 
     fn without(state: &State, own: Option<&OsStr>) -> Result<Self> {
@@ -139,7 +113,8 @@ impl Found {
                 })
             });
             if let Ok(Some(run)) = &run {
-                found.claimed.extend(run.entry.changes.iter().cloned());
+                let changes = run.entry.changes.iter();
+                found.claimed.extend(changes.filter_map(|it| it.path()));
             }
             match run {
                 Ok(Some(run)) if run.entry.goes_on() => found.going_on += 1,
@@ -152,7 +127,7 @@ impl Found {
     }
 
     /// Returns what a process has changed, by its journals.
-    pub(crate) fn changes_of(state: &State, owner: u32) -> Vec<Change> {
+    pub(super) fn changes_of(state: &State, owner: u32) -> Vec<Box<dyn Change>> {
         let names = state.names().unwrap_or_default().into_iter();
         let own = names.filter(|name| owner_of(name) == Some(owner));
         let entries = own.filter_map(|name| Entry::read(state, &name).ok()?);
@@ -167,7 +142,7 @@ impl Found {
 
 impl Leftover {
     /// Makes one of what no journal names: `changes` of a dead process with this number.
-    pub(super) fn without_journal(pid: u32, changes: Vec<Change>) -> Self {
+    pub(crate) fn without_journal(pid: u32, changes: Vec<Box<dyn Change>>) -> Self {
         let owner = Owner {
             pid,
             boot: boot_id(),
@@ -184,8 +159,9 @@ impl Leftover {
     }
 
     /// Whether it has a change of this path.
-    pub(super) fn names(&self, path: &Path) -> bool {
-        self.entry.changes.iter().any(|change| change.is_at(path))
+    pub(crate) fn names(&self, path: &Path) -> bool {
+        let mut paths = self.entry.changes.iter().filter_map(|change| change.path());
+        paths.any(|it| it == path)
     }
 
     /// Returns the process whose run has left it.
@@ -199,26 +175,9 @@ impl Leftover {
     }
 
     /// Returns what is to be waited for before the rest can be undone; `None` if waiting does not help.
-    pub(crate) fn awaited(&self) -> Option<Awaited> {
-        if let Some(process) = self.processes().first() {
-            return Some(Awaited::Program(*process));
-        }
-        let is_mounted = |change: &Change| match change {
-            Change::Mount(mountpoint) => mounts::is_mounted(mountpoint),
-            _ => false,
-        };
-        if self.entry.changes.iter().any(is_mounted) {
-            return Some(Awaited::Mount);
-        }
-        if self.pages() > Bytes(0) {
-            return Some(Awaited::Room);
-        }
-        let is_there = |change: &Change| match change {
-            Change::Cgroup(directory) => directory.exists(),
-            _ => false,
-        };
-        let has_group = self.entry.changes.iter().any(is_there);
-        has_group.then_some(Awaited::Group)
+    pub(super) fn awaited(&self) -> Option<Awaited> {
+        let changes = self.entry.changes.iter();
+        changes.filter_map(|it| it.awaited(self.owner())).min()
     }
 
     /// Tells what is left, for people.
@@ -242,17 +201,8 @@ impl Leftover {
 
     /// Returns the processes of the program that still run in its cgroup.
     pub fn processes(&self) -> Vec<u32> {
-        self.cgroups()
-            .filter(|path| self.hold_cgroup(path).is_ok())
-            .flat_map(|path| cgroup::processes_in(path))
-            .collect()
-    }
-
-    fn cgroups(&self) -> impl Iterator<Item = &PathBuf> {
-        self.entry.changes.iter().filter_map(|change| match change {
-            Change::Cgroup(path) => Some(path),
-            _ => None,
-        })
+        let changes = self.entry.changes.iter();
+        changes.flat_map(|it| it.processes(self.owner())).collect()
     }
 
     /// Undoes what can be undone: while the program still runs, all but its cgroup and tier. The journal
@@ -261,50 +211,37 @@ impl Leftover {
         let mut cleaned = Cleaned::default();
         let running = self.processes();
         let rebooted = self.is_of_another_boot();
-        let mut kept = Vec::new();
-        for change in self.entry.changes.iter().rev() {
-            let stays = !matches!(
-                change,
-                Change::PageCluster(_)
-                    | Change::Zswap(_)
-                    | Change::Balancing(_)
-                    | Change::Scheduling(_)
-            );
-            if stays && !running.is_empty() {
-                kept.push(change.clone());
+        let planned = std::mem::take(&mut self.entry.changes);
+        let before = planned.len();
+        for change in planned.into_iter().rev() {
+            if change.is_the_programs() && !running.is_empty() {
+                self.entry.changes.push(change);
                 continue;
             }
             let was_left = change.is_left(rebooted);
-            match self.undo(change, state, say) {
+            match self.undo(&*change, state, say) {
                 // What was planned and never made is nothing that anybody has lost.
                 Ok(()) if !was_left => {}
                 Ok(()) => cleaned.done.push(change.undone()),
-                Err(error) if matches!(change, Change::Tier(area, _) if area.is_on()) => {
-                    kept.push(change.clone());
-                    cleaned
-                        .left
-                        .push(format!("{error}; clean again when they have ended"));
-                }
                 Err(error) => {
-                    kept.push(change.clone());
-                    cleaned.left.push(format!(
-                        "{change} was left: {error}; {}",
-                        self.by_hand(state)
-                    ));
+                    cleaned.left.push(match change.is_in_use() {
+                        true => format!("{error}; clean again when they have ended"),
+                        false => format!("{change} was left: {error}; {}", self.by_hand(state)),
+                    });
+                    self.entry.changes.push(change);
                 }
             }
         }
+        self.entry.changes.reverse();
         if let Some(process) = running.first() {
             cleaned.left.push(format!(
                 "the program of a killed run still runs (process {process}) and keeps its cgroup \
                  and tier; clean again when it has ended"
             ));
         }
-        if kept.len() == self.entry.changes.len() && !kept.is_empty() {
+        if self.entry.changes.len() == before && before > 0 {
             return cleaned;
         }
-        kept.reverse();
-        self.entry.changes = kept;
         match self.save(state) {
             Err(error) => cleaned.left.push(error.to_string()),
             Ok(()) => cleaned.done.extend(self.journal_alone(state, &cleaned)),
@@ -328,11 +265,8 @@ impl Leftover {
 
     /// Returns how much of the areas is in use.
     pub(crate) fn pages(&self) -> Bytes {
-        let areas = self.entry.changes.iter().filter_map(|change| match change {
-            Change::Tier(area, _) => Some(area.used().0),
-            _ => None,
-        });
-        Bytes(areas.sum())
+        let shared = self.entry.changes.iter().filter_map(|it| it.shared());
+        Bytes(shared.map(|used| used.0).sum())
     }
 
     /// Removes the areas that an ended run has handed over.
@@ -340,18 +274,11 @@ impl Leftover {
     /// # Errors
     /// A failure if an area cannot be removed; the journal stays then.
     pub(crate) fn take_over(self, state: &State, say: Say) -> Result<()> {
-        let mut changes = self.entry.changes.iter();
-        let is_area = |change: &&Change| matches!(change, Change::Tier(..));
-        changes
-            .clone()
-            .rev()
-            .filter(is_area)
-            .try_for_each(|area| self.undo(area, state, say))?;
-        if let Some(name) = self
-            .name
-            .as_ref()
-            .filter(|_| changes.all(Change::is_undone))
-        {
+        let changes = || self.entry.changes.iter();
+        let mut shared = changes().rev().filter(|it| it.shared().is_some());
+        shared.try_for_each(|area| self.undo(&**area, state, say))?;
+        let is_done = changes().all(|change| change.is_undone());
+        if let Some(name) = self.name.as_ref().filter(|_| is_done) {
             // The ended run may have removed it itself just now.
             let _ = state.remove(name);
         }
@@ -372,92 +299,23 @@ impl Leftover {
         }
     }
 
-    fn undo(&self, change: &Change, state: &State, say: Say) -> Result<()> {
-        let rebooted = self.is_of_another_boot();
-        match change {
-            // The boot has undone these; what has their names now is not ours.
-            Change::PageCluster(_)
-            | Change::Zswap(_)
-            | Change::Balancing(_)
-            | Change::Scheduling(_)
-            | Change::Cgroup(_)
-            | Change::Callers(_)
-            | Change::Mount(_)
-            | Change::Mounts
-                if rebooted =>
-            {
-                Ok(())
-            }
-            Change::Tier(area, _) if rebooted && !area.outlives_boot() => Ok(()),
-            Change::PageCluster(_) => sysctl::restore(state.path()),
-            Change::Zswap(_) => zswap::restore(state.path()),
-            Change::Balancing(_) => balancing::restore(state.path()),
-            Change::Scheduling(tasks) => {
-                let done = put_back_all(tasks);
-                done.or_fail(|| "they cannot be put back".into())
-            }
-            Change::Tier(area, identity) => {
-                match area {
-                    Area::File(path, _) => self.hold_name(path)?,
-                    Area::Device(path) => hold_device(path)?,
-                    Area::Zram(..) => {}
-                }
-                area.remove(identity, rebooted, say)
-            }
-            Change::Cgroup(path) => {
-                self.hold_cgroup(path)?;
-                let removed = cgroup::remove(path);
-                removed.or_fail(|| "it cannot be removed".into())
-            }
-            Change::Mount(mountpoint) => self.unmount(mountpoint, state),
-            Change::Mounts => peers::restore(state.path()),
-            Change::Callers(leaf) => {
-                if leaf.file_name() != Some(OsStr::new(delegation::CALLERS)) {
-                    return Err(Error::failure("this is no name that a run gives"));
-                }
-                hold_group(leaf)?;
-                delegation::undo(leaf).or_fail(|| "it cannot be removed".into())
-            }
-        }
-    }
-
-    /// Unmounts what no process serves any more. What is mounted there may be of a later process.
-    fn unmount(&self, mountpoint: &Path, state: &State) -> Result<()> {
-        let unmounted = mounts::unmount_dead(mountpoint);
-        let dead = unmounted.or_fail(|| "it cannot be unmounted".into())?;
-        if dead || !mounts::is_mounted(mountpoint) {
-            return Ok(());
-        }
-        let names = state.names().unwrap_or_default().into_iter();
-        let others =
-            names.filter(|name| Some(name) != self.name.as_ref() && owner_of(name).is_some());
-        let mut others = others.filter_map(|name| Entry::read(state, &name).ok()?);
-        let noted = Change::Mount(mountpoint.to_owned());
-        match others.any(|entry| entry.goes_on() && entry.changes.contains(&noted)) {
+    fn undo(&self, change: &dyn Change, state: &State, say: Say) -> Result<()> {
+        let run = DeadRun {
+            owner: self.owner(),
+            rebooted: self.is_of_another_boot(),
+            state,
+            journal: self.name.as_deref(),
+        };
+        // The boot has undone the others; what has their names now is not ours.
+        match run.rebooted && !change.outlives_boot() {
             true => Ok(()),
-            false => Err(Error::failure("a process serves it")),
+            false => change.undo(&run, say),
         }
-    }
-
-    /// Checks that a file or group has a name of this run: the run's own, and any suffix.
-    fn hold_name(&self, path: &Path) -> Result<()> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let rest = name.strip_prefix(&name_of(self.entry.owner.pid));
-        match rest {
-            Some(rest) if !rest.starts_with(|c: char| c.is_ascii_digit()) => Ok(()),
-            _ => Err(Error::failure("this is no name that the run gives")),
-        }
-    }
-
-    /// Checks that a group is one that this run makes, if it exists.
-    fn hold_cgroup(&self, path: &Path) -> Result<()> {
-        self.hold_name(path)?;
-        hold_group(path)
     }
 }
 
 /// Whether a process runs that is older than this, as the writer of a journal of this age is.
-pub(super) fn is_older(pid: u32, age: Duration) -> bool {
+pub(crate) fn is_older(pid: u32, age: Duration) -> bool {
     let Some(figures) = Figures::of(pid).ok().flatten().filter(|it| !it.has_ended) else {
         return false;
     };
@@ -483,35 +341,4 @@ fn closed(journal: &Path) -> String {
         journal.display(),
         privilege::as_root()
     )
-}
-
-/// Checks that a path leads to a block device, if it exists, so that nothing is written to a file.
-fn hold_device(path: &Path) -> Result<()> {
-    match fs::metadata(path) {
-        Ok(found) if !found.file_type().is_block_device() => Err(Error::failure(format!(
-            "{} is no block device",
-            path.display()
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Checks that a directory is a cgroup of root or the caller, if it exists.
-pub(super) fn hold_group(path: &Path) -> Result<()> {
-    let cannot = |e: rustix::io::Errno| Error::failure(format!("it cannot be looked at ({e})"));
-    let directory = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let group = match rustix::fs::openat(CWD, path, directory, Mode::empty()) {
-        Ok(group) => group,
-        Err(rustix::io::Errno::NOENT) => return Ok(()),
-        Err(e) => return Err(cannot(e)),
-    };
-    let system = rustix::fs::fstatfs(&group).map_err(cannot)?;
-    if !CGROUP_FILE_SYSTEMS.contains(&(system.f_type as u64)) {
-        return Err(Error::failure("it is in no cgroup file system"));
-    }
-    let found = rustix::fs::fstat(&group).map_err(cannot)?;
-    match distrust(&found) {
-        Some(why) => Err(Error::failure(format!("it {why}"))),
-        None => Ok(()),
-    }
 }

@@ -23,14 +23,15 @@ use terrace_base::Bytes;
 use terrace_base::block::Header;
 use terrace_base::block::swaps::active;
 
-use super::leftover::{Found, Leftover, hold_group, is_older};
-use super::{Change, State};
-use crate::group::cgroup::{PREFIX, groups_in};
-use crate::group::delegation::CALLERS;
+use crate::group::cgroup::{Cgroup, groups_in, hold_group};
+use crate::group::delegation::{CALLERS, Callers};
 use crate::group::hierarchy::Mounts;
 use crate::group::members::everyone;
+use crate::journal::leftover::{Found, Leftover, is_older};
+use crate::journal::names::PREFIX;
+use crate::journal::{Change, State};
 use crate::system::privilege;
-use crate::tier::area::Area;
+use crate::tier::area::{Area, Made};
 use crate::tier::identity::Identity;
 use crate::tier::zram;
 
@@ -49,11 +50,24 @@ pub(crate) struct Orphans {
 
 /// Something that may be of a dead run.
 struct Candidate {
-    change: Change,
+    change: Box<dyn Change>,
+    path: PathBuf,
+    kind: Kind,
     /// Its run's process, by its name; 0 for the leaf of many runs.
     owner: Option<u32>,
     /// Why it cannot be told whose it is.
     doubt: Option<String>,
+}
+
+/// What a candidate is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Device,
+    Zram,
+    Group,
+    /// The leaf to which the callers of runs were moved.
+    Leaf,
 }
 
 /// The processes of this machine that are seen from here.
@@ -74,7 +88,7 @@ impl Orphans {
             .collect();
         all.extend(state.into_iter().flat_map(|state| off(state.path())));
         all.extend(groups());
-        all.retain(|it| !it.path().is_some_and(|path| names(&found.claimed, &path)));
+        all.retain(|it| !found.claimed.contains(&it.path));
         let mut orphans = Self::default();
         if !all.is_empty() {
             orphans.sort(all, state, &Processes::look());
@@ -83,16 +97,13 @@ impl Orphans {
     }
 
     fn sort(&mut self, all: Vec<Candidate>, state: Option<&State>, processes: &Processes) {
-        let mut of_runs: BTreeMap<u32, Vec<Change>> = BTreeMap::new();
+        let mut of_runs: BTreeMap<u32, Vec<Box<dyn Change>>> = BTreeMap::new();
         let mut kept_elsewhere = Vec::new();
         for candidate in all {
-            let Some(path) = candidate.path() else {
-                continue;
-            };
-            if candidate.lives(&path, processes) {
+            if candidate.lives(processes) {
                 continue;
             }
-            match candidate.elsewhere(&path, state) {
+            match candidate.elsewhere(state) {
                 Elsewhere::Nothing => {}
                 Elsewhere::Kept => {
                     kept_elsewhere.extend(candidate.owner);
@@ -114,13 +125,14 @@ impl Orphans {
                  machine are seen"
                     .to_owned()
             });
-            match (candidate.owner, candidate.doubt.or(hidden)) {
+            let doubt = candidate.doubt.clone().or(hidden);
+            match (candidate.owner, doubt) {
                 (Some(owner), None) => of_runs.entry(owner).or_default().push(candidate.change),
                 (_, doubt) => self.doubtful.push(format!(
                     "{}, and no journal names it: {}; {}",
                     candidate.change.found(),
                     doubt.unwrap_or_else(|| "whose it is cannot be told".to_owned()),
-                    by_hand(&candidate.change)
+                    candidate.by_hand()
                 )),
             }
         }
@@ -143,31 +155,23 @@ enum Elsewhere {
 }
 
 impl Candidate {
-    fn path(&self) -> Option<PathBuf> {
-        match &self.change {
-            Change::Tier(area, _) => Some(area.path()),
-            Change::Cgroup(path) | Change::Callers(path) => Some(path.clone()),
-            _ => None,
-        }
-    }
-
     /// Whether its run may go on.
-    fn lives(&self, path: &Path, processes: &Processes) -> bool {
-        match (&self.change, self.owner) {
+    fn lives(&self, processes: &Processes) -> bool {
+        match self.owner {
             // Needed by the runs whose groups are beside it.
-            (Change::Callers(leaf), _) => {
-                let beside = leaf.parent().map(groups_in).unwrap_or_default();
+            _ if self.kind == Kind::Leaf => {
+                let beside = self.path.parent().map(groups_in).unwrap_or_default();
                 beside.iter().any(|group| process_of(group, "").is_some())
             }
-            (_, Some(owner)) => processes.have(owner, age(path)),
-            (_, None) => processes.have_a_run(),
+            Some(owner) => processes.have(owner, age(&self.path)),
+            None => processes.have_a_run(),
         }
     }
 
     /// Looks for a journal beside a file.
-    fn elsewhere(&self, path: &Path, state: Option<&State>) -> Elsewhere {
-        let directory = match &self.change {
-            Change::Tier(Area::File(..), _) => path.parent(),
+    fn elsewhere(&self, state: Option<&State>) -> Elsewhere {
+        let directory = match self.kind {
+            Kind::File => self.path.parent(),
             _ => None,
         };
         let is_ours = |directory: &&Path| state.is_some_and(|state| state.path() == *directory);
@@ -178,19 +182,26 @@ impl Candidate {
             return Elsewhere::Nothing;
         };
         let found = Found::look(&other).unwrap_or_default();
-        if !names(&found.claimed, path) {
+        if !found.claimed.contains(&self.path) {
             return Elsewhere::Nothing;
         }
-        match found.leftovers.iter().any(|left| left.names(path)) {
+        match found.leftovers.iter().any(|left| left.names(&self.path)) {
             true => Elsewhere::Left(directory.to_owned()),
             false => Elsewhere::Kept,
         }
     }
-}
 
-/// Whether one of these changes is of the area or group at this path.
-fn names(changes: &[Change], path: &Path) -> bool {
-    changes.iter().any(|change| change.is_at(path))
+    /// Returns how a person removes it if nobody uses it.
+    fn by_hand(&self) -> String {
+        let path = self.path.display();
+        let command = match self.kind {
+            Kind::File => format!("swapoff {path} && rm {path}"),
+            Kind::Device => format!("swapoff {path}"),
+            Kind::Zram => format!("swapoff {path}; zramctl --reset {path}"),
+            Kind::Group | Kind::Leaf => format!("rmdir {path}"),
+        };
+        format!("if no run of terrace uses it, remove it as root: {command}")
+    }
 }
 
 impl Processes {
@@ -248,7 +259,12 @@ fn area_at(path: &Path) -> Option<Candidate> {
         // It has the name, and is another's.
         Ok(_) => None,
         Err(error) => owner.map(|owner| Candidate {
-            change: Change::Tier(Area::File(path.to_owned(), Bytes(0)), Identity::fresh()),
+            change: Box::new(Made(
+                Area::File(path.to_owned(), Bytes(0)),
+                Identity::fresh(),
+            )),
+            path: path.to_owned(),
+            kind: Kind::File,
             owner: Some(owner),
             doubt: Some(match privilege::is_root() {
                 true => format!("it cannot be opened ({error})"),
@@ -288,13 +304,15 @@ fn area(path: &Path, named: Option<u32>, header: &Header) -> Candidate {
         }
         _ => None,
     };
-    let area = match zram::number(path) {
-        Some(number) => Area::Zram(number, Bytes(0), zram::adds()),
-        None if path.is_file() => Area::File(path.to_owned(), Bytes(0)),
-        None => Area::Device(path.to_owned()),
+    let (area, kind) = match zram::number(path) {
+        Some(number) => (Area::Zram(number, Bytes(0), zram::adds()), Kind::Zram),
+        None if path.is_file() => (Area::File(path.to_owned(), Bytes(0)), Kind::File),
+        None => (Area::Device(path.to_owned()), Kind::Device),
     };
     Candidate {
-        change: Change::Tier(area, located.unwrap_or(identity)),
+        change: Box::new(Made(area, located.unwrap_or(identity))),
+        path: path.to_owned(),
+        kind,
         owner,
         doubt,
     }
@@ -318,12 +336,14 @@ fn add_groups(directory: &Path, found: &mut Vec<Candidate>) {
             continue;
         }
         let doubt = hold_group(&group).err().map(|error| error.to_string());
-        let change = match is_leaf {
-            true => Change::Callers(group),
-            false => Change::Cgroup(group),
+        let (change, kind): (Box<dyn Change>, _) = match is_leaf {
+            true => (Box::new(Callers(group.clone())), Kind::Leaf),
+            false => (Box::new(Cgroup(group.clone())), Kind::Group),
         };
         found.push(Candidate {
             change,
+            path: group,
+            kind,
             owner: owner.or(Some(0)),
             doubt,
         });
@@ -339,24 +359,6 @@ fn process_of(path: &Path, extension: &str) -> Option<u32> {
     let is_suffix = |c: char| c.is_ascii_digit() || "-s.".contains(c);
     let is_ours = suffix.chars().all(is_suffix) && !number.starts_with('0');
     number.parse().ok().filter(|_| is_ours)
-}
-
-/// Returns how a person removes something that nobody uses.
-fn by_hand(change: &Change) -> String {
-    let command = match change {
-        Change::Tier(Area::File(path, _), _) => {
-            format!("swapoff {path} && rm {path}", path = path.display())
-        }
-        Change::Tier(area, _) => match area.path().display() {
-            path if matches!(area, Area::Zram(..)) => {
-                format!("swapoff {path}; zramctl --reset {path}")
-            }
-            path => format!("swapoff {path}"),
-        },
-        Change::Cgroup(path) | Change::Callers(path) => format!("rmdir {}", path.display()),
-        _ => return "see to it by hand".to_owned(),
-    };
-    format!("if no run of terrace uses it, remove it as root: {command}")
 }
 
 #[cfg(test)]
@@ -412,15 +414,9 @@ mod tests {
             made("terrace-4194306.swap", false),
         );
         made(&format!("terrace-{}.swap", std::process::id()), true);
-        let all = || off(state.path()).filter(|it| !it.lives(&it.path().unwrap(), &seen()));
-        let found: Vec<_> = all().filter_map(|it| it.path()).collect();
-        assert_eq!(
-            found,
-            std::slice::from_ref(&ours),
-            "of a dead process, with a header"
-        );
-        let claimed = vec![Change::Tier(Area::File(ours, Bytes(0)), Identity::fresh())];
-        assert!(names(&claimed, &found[0]) && !names(&[], &found[0]));
+        let dead = off(state.path()).filter(|it| !it.lives(&seen()));
+        let found: Vec<_> = dead.map(|it| it.path).collect();
+        assert_eq!(found, [ours], "of a dead process, with a header");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Checks what this machine can do and what is missing, each with the fix.
 
+mod orphan;
+
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -7,11 +9,10 @@ use rustix::fs::{Access, AtFlags, CWD};
 use serde::Serialize;
 
 use crate::fetch::advice::Advisor;
-use crate::group::cgroup;
 use crate::group::hierarchy::Hierarchies;
-use crate::machine::journal::leftover::{Cleaned, Found};
-use crate::machine::journal::orphan::Orphans;
-use crate::machine::journal::{State, state_directory};
+use crate::journal::leftover::{Cleaned, Found};
+use crate::journal::names::PREFIX;
+use crate::journal::{State, state_directory};
 use crate::machine::{peers, sysctl, view, zswap};
 use crate::measure::compare::kernel_release;
 use crate::nodes::topology::{self, Node};
@@ -20,6 +21,7 @@ use crate::system::privilege;
 use crate::watch::faults::FaultStream;
 use crate::watch::pagemap::{Pagemap, scans_tables};
 use crate::{sched, tier};
+use orphan::Orphans;
 use terrace_base::{Bytes, Result};
 use terrace_policy::{Location, Memory, Page, Residence, Space};
 
@@ -202,7 +204,7 @@ fn swap() -> Check {
 /// Describes an area: its path, and its owner if that is known.
 fn named(area: &Path) -> String {
     let name = area.file_name().unwrap_or_default().to_string_lossy();
-    let whose = match name.starts_with(cgroup::PREFIX) {
+    let whose = match name.starts_with(PREFIX) {
         true => " (of a run of terrace)",
         false => "",
     };

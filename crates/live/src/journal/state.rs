@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
 
-use crate::system::lock::wait;
-use crate::tier::swapoff::Say;
-use terrace_base::{Context, Error, Result, user};
+use crate::system::lock::{Say, wait};
+use crate::system::trust::distrust;
+use terrace_base::{Context, Error, Result};
 
 /// Upper limit of a journal's bytes.
 const LARGEST: u64 = 1 << 20;
@@ -42,6 +42,11 @@ pub enum Unread {
     Gone,
     /// The text cannot be trusted, for this reason.
     Untrusted(String),
+}
+
+/// Returns `$TERRACE_STATE_DIR`, or the system's directory for state.
+pub fn state_directory() -> PathBuf {
+    std::env::var_os("TERRACE_STATE_DIR").map_or("/var/lib/terrace".into(), PathBuf::from)
 }
 
 impl State {
@@ -259,15 +264,4 @@ fn untrusted(path: &Path, why: &str, advice: &str) -> Error {
          to another",
         path.display()
     ))
-}
-
-/// Returns the reason why users other than root and the caller can have written something, if any.
-pub fn distrust(found: &Stat) -> Option<String> {
-    let caller = rustix::process::geteuid().as_raw();
-    if found.st_uid != 0 && found.st_uid != caller {
-        return Some(format!("belongs to {}", user::name_of(found.st_uid)));
-    }
-    let mode = Mode::from_raw_mode(found.st_mode);
-    let open = mode.intersects(Mode::WGRP | Mode::WOTH);
-    open.then(|| "may be written by other users".to_owned())
 }

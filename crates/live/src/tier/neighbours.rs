@@ -8,10 +8,9 @@
 
 use terrace_base::Result;
 
-use crate::machine::journal::Journal;
-use crate::machine::journal::leftover::Found;
-use crate::tier::swapoff::Say;
-use crate::tier::{NEGLIGIBLE, Tier};
+use super::{NEGLIGIBLE, Tier};
+use crate::journal::Journal;
+use crate::system::lock::Say;
 
 /// Ends the tier of a run: removes it with the areas that other runs left, or leaves it to the runs
 /// that go on. What is waited for is told to `say`.
@@ -21,13 +20,13 @@ use crate::tier::{NEGLIGIBLE, Tier};
 pub(crate) fn settle(tier: Tier, journal: &mut Journal, say: Say) -> Result<()> {
     // Two that end at once would each leave its areas to the other.
     let _turn = journal.directory().take_turn(say);
-    let others = Found::beside(journal)?;
+    let others = journal.others()?;
     let own = match others.going_on {
         0 => tier.remove(say),
         _ => tier.remove_all_but_used(say),
     };
     // Read again: another run may have begun while pages were read back.
-    let others = Found::beside(journal)?;
+    let others = journal.others()?;
     let inherited = others.handed_over.into_iter();
     let due = inherited.filter(|run| others.going_on == 0 || run.pages() <= NEGLIGIBLE);
     let taken: Vec<_> = due

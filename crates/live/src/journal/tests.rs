@@ -5,9 +5,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use rustix::fs::{CWD, FileType, Mode};
 
-use super::leftover::{Cleaned, Found};
+use super::leftover::Cleaned;
 use super::*;
-use crate::tier::Node;
+use crate::group::cgroup::Cgroup;
+use crate::machine::sysctl::Cluster;
+use crate::tier::area::{Area, Made};
+use crate::tier::{Identity, Node};
 use terrace_base::Bytes;
 
 /// A process number that no kernel assigns.
@@ -31,7 +34,7 @@ fn made(area: &Area) -> Identity {
     identity.located(&area.path()).unwrap()
 }
 
-fn killed(changes: Vec<Change>) -> Entry {
+fn killed(changes: Vec<Box<dyn Change>>) -> Entry {
     Entry {
         owner: Owner {
             pid: GONE,
@@ -57,8 +60,8 @@ fn clean(state: &State, entry: &Entry) -> Cleaned {
 
 /// Checks that this one change is left, for this reason, and its journal too.
 #[track_caller]
-fn assert_left(state: &State, change: Change, why: &str) {
-    let cleaned = clean(state, &killed(vec![change]));
+fn assert_left(state: &State, change: impl Change + 'static, why: &str) {
+    let cleaned = clean(state, &killed(vec![Box::new(change)]));
     assert_eq!(cleaned.done, [] as [String; 0]);
     let [sentence] = &cleaned.left[..] else {
         panic!("{cleaned:?}");
@@ -73,7 +76,7 @@ fn a_run_that_ends_leaves_no_journal() {
     let (directory, state) = here();
     let mut journal = Journal::begin(directory.path()).unwrap();
     let area = swap_file(directory.path());
-    let note = Change::Tier(area, Identity::fresh());
+    let note = Made(area, Identity::fresh());
     journal.note(note).unwrap();
     assert!(state.has(&journal.name));
     assert!(Found::look(&state).unwrap().is_empty(), "its owner lives");
@@ -87,7 +90,7 @@ fn what_is_not_undone_stays_in_the_journal() {
     let mut journal = Journal::begin(directory.path()).unwrap();
     let area = swap_file(directory.path());
     fs::write(area.path(), "").unwrap();
-    journal.note(Change::Tier(area, Identity::fresh())).unwrap();
+    journal.note(Made(area, Identity::fresh())).unwrap();
     let name = journal.name.clone();
     drop(journal);
     assert!(state.has(&name));
@@ -99,15 +102,18 @@ fn more_of_an_area_replaces_what_was_noted() {
     let mut journal = Journal::begin(directory.path()).unwrap();
     let area = swap_file(directory.path());
     let identity = Identity::fresh();
-    let note = Change::Tier(area.clone(), identity.clone());
+    let note = Made(area.clone(), identity.clone());
     journal.note(note).unwrap();
     let node = Some(Node {
         device: 1,
         inode: 2,
     });
-    let more = Change::Tier(area, Identity { node, ..identity });
+    let more = Made(area, Identity { node, ..identity });
     journal.note(more.clone()).unwrap();
-    assert_eq!(journal.entry.changes, [more]);
+    let [noted] = &journal.entry.changes[..] else {
+        panic!("{:?}", journal.entry);
+    };
+    assert!(noted.equals(&more), "{noted:?}");
 }
 
 #[test]
@@ -116,7 +122,10 @@ fn a_dead_owner_is_cleaned_up_after_and_nothing_else_is_touched() {
     let area = swap_file(directory.path());
     let identity = made(&area);
     fs::write(directory.path().join("bystander"), "").unwrap();
-    let cleaned = clean(&state, &killed(vec![Change::Tier(area.clone(), identity)]));
+    let cleaned = clean(
+        &state,
+        &killed(vec![Box::new(Made(area.clone(), identity))]),
+    );
     assert_eq!(cleaned.left, [] as [String; 0]);
     assert_eq!(cleaned.done.len(), 1);
     assert!(!area.path().exists() && !state.has(&journal()));
@@ -128,10 +137,10 @@ fn what_is_gone_already_is_undone() {
     let (directory, state) = here();
     let area = swap_file(directory.path());
     let group = PathBuf::from(format!("/sys/fs/cgroup/{}-1", name_of(GONE)));
-    let changes = vec![
-        Change::Tier(area, Identity::fresh()),
-        Change::Cgroup(group),
-        Change::Tier(Area::Zram(4_000, Bytes(1), true), Identity::fresh()),
+    let changes: Vec<Box<dyn Change>> = vec![
+        Box::new(Made(area, Identity::fresh())),
+        Box::new(Cgroup(group)),
+        Box::new(Made(Area::Zram(4_000, Bytes(1), true), Identity::fresh())),
     ];
     let cleaned = clean(&state, &killed(changes));
     assert_eq!(cleaned.left, [] as [String; 0]);
@@ -145,10 +154,13 @@ fn the_lower_of_two_levels_goes_after_the_upper() {
     let made_as = |extension: &str| {
         let path = base.join(format!("{}.{extension}", name_of(GONE)));
         let area = Area::File(path, Bytes(1 << 20));
-        Change::Tier(area.clone(), made(&area))
+        Made(area.clone(), made(&area))
     };
     let (lower, upper) = (made_as("backing"), made_as("swap"));
-    let cleaned = clean(&state, &killed(vec![lower.clone(), upper.clone()]));
+    let cleaned = clean(
+        &state,
+        &killed(vec![Box::new(lower.clone()), Box::new(upper.clone())]),
+    );
     assert_eq!(cleaned.done, [upper.undone(), lower.undone()]);
     assert!(lower.is_undone());
 }
@@ -160,16 +172,16 @@ fn what_was_planned_and_never_made_is_not_listed() {
     let identity = made(&area);
     let base = directory.path().canonicalize().unwrap();
     let planned = base.join(format!("{}.2.swap", name_of(GONE)));
-    let planned = Change::Tier(Area::File(planned, Bytes(1 << 20)), Identity::fresh());
-    let made = Change::Tier(area, identity);
-    let entry = killed(vec![made.clone(), planned.clone()]);
+    let planned = Made(Area::File(planned, Bytes(1 << 20)), Identity::fresh());
+    let made = Made(area, identity);
+    let entry = killed(vec![Box::new(made.clone()), Box::new(planned.clone())]);
     state.write(&journal(), &entry.text().unwrap()).unwrap();
     let found = Found::look(&state).unwrap().leftovers;
     assert_eq!(found[0].found(state.path()), [made.found()]);
     let cleaned = clean(&state, &entry);
     assert_eq!(cleaned.done, [made.undone()]);
     // A journal of such alone is itself what was left.
-    let entry = killed(vec![planned]);
+    let entry = killed(vec![Box::new(planned)]);
     state.write(&journal(), &entry.text().unwrap()).unwrap();
     let found = Found::look(&state).unwrap().leftovers;
     let told = found[0].found(state.path()).join("");
@@ -185,7 +197,7 @@ fn a_file_that_no_run_made_is_left() {
     let area = swap_file(directory.path());
     let path = area.path();
     fs::write(&path, "not to be lost").unwrap();
-    let change = || Change::Tier(area.clone(), Identity::fresh());
+    let change = || Made(area.clone(), Identity::fresh());
     assert_left(&state, change(), "has no swap header");
     fs::write(&path, vec![0; 1 << 20]).unwrap();
     assert_left(&state, change(), "has no swap header");
@@ -201,14 +213,14 @@ fn a_swap_file_of_another_is_left() {
         uuid: Identity::fresh().uuid,
         ..identity.clone()
     };
-    assert_left(&state, Change::Tier(area.clone(), other), "another area");
+    assert_left(&state, Made(area.clone(), other), "another area");
 
     // An area of `mkswap` has no label, and another UUID.
     let path = area.path();
     let mut bytes = fs::read(&path).unwrap();
     bytes[1052..1059].fill(0);
     fs::write(&path, bytes).unwrap();
-    let change = Change::Tier(area, identity);
+    let change = Made(area, identity);
     assert_left(&state, change, "not one of terrace");
     assert!(path.exists());
 }
@@ -224,12 +236,12 @@ fn a_copy_of_the_swap_file_is_left() {
     fs::copy(&original, &path).unwrap();
     assert_left(
         &state,
-        Change::Tier(area.clone(), identity.clone()),
+        Made(area.clone(), identity.clone()),
         "another file than the run made",
     );
     fs::remove_file(&path).unwrap();
     symlink(&original, &path).unwrap();
-    let change = || Change::Tier(area.clone(), identity.clone());
+    let change = || Made(area.clone(), identity.clone());
     assert_left(&state, change(), "symbolic link");
     fs::remove_file(&path).unwrap();
     fs::hard_link(&original, &path).unwrap();
@@ -248,12 +260,12 @@ fn names_that_no_run_gives_are_left() {
         format!("{}/../private", name_of(GONE)),
     ] {
         let area = Area::File(base.join(name), Bytes(1 << 20));
-        let change = Change::Tier(area, Identity::fresh());
+        let change = Made(area, Identity::fresh());
         assert_left(&state, change, "no name that the run gives");
     }
     let name = format!("{}.swap", name_of(GONE));
     let area = Area::File(base.join("x/..").join(name), Bytes(1 << 20));
-    let change = Change::Tier(area, Identity::fresh());
+    let change = Made(area, Identity::fresh());
     assert_left(&state, change, "no path that a run writes down");
 }
 
@@ -264,10 +276,10 @@ fn a_directory_that_is_no_cgroup_is_left() {
     fs::create_dir(&group).unwrap();
     // It has no processes, whatever a file there says.
     fs::write(group.join("cgroup.procs"), "1\n").unwrap();
-    let change = Change::Cgroup(group.clone());
+    let change = Cgroup(group.clone());
     assert_left(&state, change, "no cgroup file system");
     assert!(group.exists());
-    let other = Change::Cgroup("/sys/fs/cgroup/system.slice".into());
+    let other = Cgroup("/sys/fs/cgroup/system.slice".into());
     assert_left(&state, other, "no name that the run gives");
 }
 
@@ -278,16 +290,16 @@ fn one_thing_that_is_left_does_not_keep_the_others() {
     let identity = made(&area);
     let group = directory.path().join(format!("{}-1", name_of(GONE)));
     fs::create_dir(&group).unwrap();
-    let changes = vec![
-        Change::Cgroup(group.clone()),
-        Change::Tier(area.clone(), identity),
+    let changes: Vec<Box<dyn Change>> = vec![
+        Box::new(Cgroup(group.clone())),
+        Box::new(Made(area.clone(), identity)),
     ];
     let cleaned = clean(&state, &killed(changes));
     assert_eq!((cleaned.done.len(), cleaned.left.len()), (1, 1));
     assert!(!area.path().exists());
     let kept = Found::look(&state).unwrap();
     let kept = kept.leftovers[0].found(state.path());
-    assert_eq!(kept, [Change::Cgroup(group).found()]);
+    assert_eq!(kept, [Cgroup(group).found()]);
 }
 
 #[test]
@@ -394,14 +406,14 @@ fn what_was_handed_over_is_left_to_the_run_that_goes_on() {
     let (here, state) = here();
     let area = swap_file(here.path());
     let identity = made(&area);
-    let mut entry = killed(vec![Change::Tier(area.clone(), identity)]);
+    let mut entry = killed(vec![Box::new(Made(area.clone(), identity))]);
     entry.ended = true;
     // Before it is there, because a run that begins puts back what nobody needs any more.
     let own = Journal::begin(here.path()).unwrap();
     let mut other = Journal::begin(here.path()).unwrap();
     let name = format!("run-{}.json", entry.owner.pid);
     fs::write(here.path().join(&name), entry.text().unwrap()).unwrap();
-    let alone = Found::beside(&own).unwrap();
+    let alone = own.others().unwrap();
     assert_eq!((alone.handed_over.len(), alone.going_on), (1, 0));
     assert_eq!(
         Found::look(&state).unwrap().leftovers.len(),
@@ -411,8 +423,8 @@ fn what_was_handed_over_is_left_to_the_run_that_goes_on() {
 
     other.name = journal_of(1, 1);
     other.entry.owner = Owner::of(1).unwrap();
-    other.note(Change::PageCluster("3".into())).unwrap();
-    let beside = Found::beside(&own).unwrap();
+    other.note(Cluster("3".into())).unwrap();
+    let beside = own.others().unwrap();
     assert_eq!((beside.handed_over.len(), beside.going_on), (1, 1));
     assert!(Found::look(&state).unwrap().is_empty(), "it is no leftover");
 
@@ -429,12 +441,12 @@ fn a_process_that_has_left_something_begins_another_journal() {
     let mut first = Journal::begin(here.path()).unwrap();
     let name = first.name();
     let identity = made(&area);
-    first.note(Change::Tier(area.clone(), identity)).unwrap();
+    first.note(Made(area.clone(), identity)).unwrap();
     first.end().unwrap();
     drop(first);
     let second = Journal::begin(here.path()).unwrap();
     assert_eq!(second.name(), format!("{name}-s2"));
-    let others = Found::beside(&second).unwrap();
+    let others = second.others().unwrap();
     assert_eq!(others.handed_over.len(), 1);
     fs::remove_file(area.path()).unwrap();
     state.remove(&journal_of(std::process::id(), 1)).unwrap();
@@ -445,7 +457,7 @@ fn a_process_that_begins_puts_back_what_killed_ones_left() {
     let (here, state) = here();
     let area = swap_file(here.path());
     let identity = made(&area);
-    let entry = killed(vec![Change::Tier(area.clone(), identity)]);
+    let entry = killed(vec![Box::new(Made(area.clone(), identity))]);
     state.write(&journal(), &entry.text().unwrap()).unwrap();
     // Another process is at it.
     let turn = state.take_turn(&mut |_| {}).unwrap();
@@ -462,7 +474,7 @@ fn what_is_left_of_a_process_with_our_number_does_not_keep_us_from_beginning() {
     let us = std::process::id();
     let group = here.path().join(format!("{}-1", name_of(us)));
     fs::create_dir(&group).unwrap();
-    let mut entry = killed(vec![Change::Cgroup(group)]);
+    let mut entry = killed(vec![Box::new(Cgroup(group))]);
     entry.owner.pid = us;
     state
         .write(&journal_of(us, 1), &entry.text().unwrap())
@@ -473,18 +485,32 @@ fn what_is_left_of_a_process_with_our_number_does_not_keep_us_from_beginning() {
 }
 
 #[test]
-fn journals_are_known_by_their_names() {
-    let of = |name: &str| owner_of(OsStr::new(name));
-    assert_eq!(of("run-7.json"), Some(7));
-    assert_eq!(of("run-7-s2.json"), Some(7));
-    for name in [
-        "run-.json",
-        "run-7-s1.json",
-        "run-07.json",
-        "run-7-s.json",
-        "run-+7.json",
-        "7.json",
-    ] {
-        assert_eq!(of(name), None, "{name}");
+fn a_journal_names_every_kind_of_change() {
+    let uuid = "00112233-4455-8677-8899-aabbccddeeff";
+    let kinds = [
+        format!(r#"{{"tier":[{{"file":["/a.swap",4096]}},{{"uuid":"{uuid}","node":null}}]}}"#),
+        r#"{"cgroup":"/sys/fs/cgroup/terrace-7-1"}"#.to_owned(),
+        r#"{"callers":"/sys/fs/cgroup/terrace-callers"}"#.to_owned(),
+        r#"{"page_cluster":"3"}"#.to_owned(),
+        r#"{"zswap":"N"}"#.to_owned(),
+        r#"{"balancing":"0"}"#.to_owned(),
+        r#"{"scheduling":[]}"#.to_owned(),
+        r#"{"mount":"/mnt"}"#.to_owned(),
+        r#"{"mounts":null}"#.to_owned(),
+    ];
+    let read = |text: &String| serde_json::from_str::<Box<dyn Change>>(text).unwrap();
+    for text in &kinds {
+        assert_eq!(serde_json::to_string(&read(text)).unwrap(), *text);
     }
+    // One kind for each name: no two records are of one subject.
+    for (number, one) in kinds.iter().enumerate() {
+        for another in &kinds[..number] {
+            assert!(!read(one).is_of(&*read(another)), "{one} {another}");
+        }
+    }
+    let kept: Vec<_> = kinds.iter().map(|it| read(it).is_the_programs()).collect();
+    assert_eq!(
+        kept,
+        [true, true, true, false, false, false, false, true, true]
+    );
 }
