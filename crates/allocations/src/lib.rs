@@ -8,7 +8,12 @@ mod tell;
 #[path = "../../recorder/src/told.rs"]
 mod told;
 
-/// Has the dynamic linker call [`tell::begin`] before the program.
+/// Has the dynamic linker call [`begin`] before the program.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn() = tell::begin;
+static BEGIN: extern "C" fn() = begin;
+
+extern "C" fn begin() {
+    blocks::prepare();
+    tell::begin();
+}

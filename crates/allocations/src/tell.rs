@@ -1,18 +1,17 @@
-//! Tells the plug-in of objects, or has those of a placement kept in DRAM.
+//! Reports objects to the plug-in, or has those of a placement kept in DRAM.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::blocks::prepare;
 use crate::keep;
 use crate::told::{FRAMES, NUMBER, Told};
 
-/// The variable with the least size that is told of, in bytes.
+/// The variable with the smallest object size reported, in bytes.
 const LEAST_VARIABLE: &std::ffi::CStr = c"TERRACE_ALLOCATIONS_LEAST";
 
-/// The least size that is told of: of none, until it is known.
+/// Smallest object size reported, in bytes; `usize::MAX` until it is read.
 static LEAST: AtomicUsize = AtomicUsize::new(usize::MAX);
-/// Whether objects are not told of, but kept where a placement says so.
+/// Whether a placement says where objects are kept; none is reported then.
 static KEEPS: AtomicBool = AtomicBool::new(false);
 /// Whether the C library can find stacks without allocating.
 static READY: AtomicBool = AtomicBool::new(false);
@@ -20,9 +19,8 @@ static READY: AtomicBool = AtomicBool::new(false);
 /// A function of the emulator, which loads this library with the program's environment, too.
 const OF_THE_EMULATOR: &std::ffi::CStr = c"qemu_plugin_register_vcpu_init_cb";
 
-/// Begins to tell, unless this is the emulator itself. Called by the dynamic linker.
-pub extern "C" fn begin() {
-    prepare();
+/// Begins to report, unless this is the emulator itself.
+pub fn begin() {
     // SAFETY: a name that ends in zero.
     if !unsafe { libc::dlsym(libc::RTLD_DEFAULT, OF_THE_EMULATOR.as_ptr()) }.is_null() {
         return;
@@ -57,12 +55,12 @@ pub extern "C" fn begin() {
     }
 }
 
-/// Whether anything is told of.
+/// Whether any object is reported.
 pub fn is_telling() -> bool {
     LEAST.load(Ordering::Relaxed) < usize::MAX
 }
 
-/// Whether objects of this size are told of.
+/// Whether objects of this size are reported.
 pub fn is_large(bytes: usize) -> bool {
     bytes >= LEAST.load(Ordering::Relaxed)
 }
@@ -78,7 +76,7 @@ fn call(told: Told, arguments: [usize; 4]) {
     }
 }
 
-/// Tells of an object that was allocated, if it is large.
+/// Reports an allocation, if it is large.
 #[inline]
 pub fn allocated(object: *mut c_void, bytes: usize) {
     if is_large(bytes) && !object.is_null() {
@@ -113,7 +111,7 @@ pub fn ending(object: *mut c_void) {
     }
 }
 
-/// Tells that an object has ended, which may never have been told of.
+/// Reports a free. The allocation may not have been reported.
 #[cold]
 #[inline(never)]
 pub fn freed(object: *mut c_void) {

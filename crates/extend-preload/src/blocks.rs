@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use crate::extended::{adopt_object, forget, holds, is_large, relocate};
-use crate::fork;
+use crate::owner;
 use crate::small;
 
 /// The bit of the size of a block with a mapping of its own.
@@ -91,7 +91,7 @@ unsafe extern "C" fn memalign_for(alignment: usize, size: usize, caller: usize) 
 
 /// Whether a block is one for the heap of small blocks.
 fn is_small(size: usize, caller: usize) -> bool {
-    !is_large(size) && small::is_for(caller) && !fork::is_left_behind()
+    !is_large(size) && small::is_for(caller) && !owner::is_left_behind()
 }
 
 /// Allocates a block.
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         // SAFETY: the caller's promises.
         return unsafe { resize_small(block, size) };
     }
-    let before = match fork::is_left_behind() {
+    let before = match owner::is_left_behind() {
         // It must not look at the words of a block that it does not have.
         true => None,
         // SAFETY: the caller's promises.
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     if block.is_null() {
         return;
     }
-    if fork::is_left_behind() && holds(block as usize, 1) {
+    if owner::is_left_behind() && holds(block as usize, 1) {
         // The child does not have it.
         return;
     }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use terrace_extend::task::{self, Task};
 use terrace_region::{Board, Extension};
 
-use crate::adopted::{self, adopted};
-use crate::{callers, fork, small};
+use crate::adopted::adopted;
+use crate::{callers, owner};
 
 /// The least size of a mapping that is extended: more than there is until [`begin`], and where nothing is
 /// extended any more.
@@ -29,8 +29,14 @@ pub fn keep_still() -> MutexGuard<'static, ()> {
     MOVES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the task, before the program begins.
-pub extern "C" fn begin() {
+/// What the task asks of other parts.
+pub struct Begun {
+    /// Whether small blocks lie in extended memory.
+    pub small: bool,
+}
+
+/// Reads the task, before the program begins, and returns it as far as other parts need it.
+pub fn begin() -> Option<Begun> {
     let (least, small) = match (Task::given(), task::least_of_recorded()) {
         (Some(task), _) => {
             let given = (task.least, task.small);
@@ -38,18 +44,15 @@ pub extern "C" fn begin() {
             given
         }
         (None, Some(least)) => (least, true),
-        (None, None) => return,
+        (None, None) => return None,
     };
-    fork::watch();
     // Blocks from this size on have a mapping of their own, whatever was freed before.
     // SAFETY: the call takes integers.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, least.0 as libc::c_int) };
     LEAST.store(least.0 as usize, Ordering::Relaxed);
     callers::begin();
     terrace_placed::begin();
-    if small {
-        small::begin();
-    }
+    Some(Begun { small })
 }
 
 /// Whether a mapping of this size is extended.
@@ -97,7 +100,7 @@ pub fn forget(start: usize, bytes: usize) {
     };
     // The table's lock is not held while the extension is asked, which may take the time of a transfer.
     let any = adopted().remove(start, start.saturating_add(bytes));
-    if any && !fork::is_left_behind() {
+    if any && !owner::is_left_behind() {
         extension.release(start as *mut u8, bytes);
     }
 }
@@ -112,11 +115,6 @@ pub fn holds(start: usize, bytes: usize) -> bool {
     EXTENSION.get().is_some() && adopted().touches(start, start.saturating_add(bytes))
 }
 
-/// Whether an address is in extended memory, by a signal handler, which waits for no lock.
-pub fn is_known_to_hold(address: usize) -> bool {
-    adopted::at_once().is_some_and(|adopted| adopted.touches(address, address + 1))
-}
-
 /// Has `change` move a range that is in extended memory; it returns where the range is now and its size, or
 /// `None` if it was not moved or is no longer to be extended.
 pub fn relocate<T>(
@@ -124,7 +122,7 @@ pub fn relocate<T>(
     bytes: usize,
     change: impl FnOnce() -> (T, Option<(usize, usize)>),
 ) -> T {
-    let Some(extension) = EXTENSION.get().filter(|_| !fork::is_left_behind()) else {
+    let Some(extension) = EXTENSION.get().filter(|_| !owner::is_left_behind()) else {
         return change().0;
     };
     let _still = keep_still();
@@ -142,7 +140,7 @@ pub fn relocate<T>(
 /// Returns the extension, and starts it if need be.
 fn extension() -> Option<&'static Extension> {
     if let Some(extension) = EXTENSION.get() {
-        return (!fork::is_left_behind()).then_some(extension);
+        return (!owner::is_left_behind()).then_some(extension);
     }
     // A program that is recorded has no task, and is extended by nothing.
     let task = TASK.get()?;
@@ -154,7 +152,7 @@ fn extension() -> Option<&'static Extension> {
             let _ = EXTENSION.set(extension);
             // SAFETY: a function that may be called at the end of the process.
             unsafe { libc::atexit(finish) };
-            fork::explain_faults();
+            owner::explain_faults();
             EXTENSION.get()
         }
         None => {

@@ -16,9 +16,20 @@ mod extended;
 mod fork;
 mod heap;
 mod mappings;
+mod owner;
 mod small;
 
-/// Has the dynamic linker call [`extended::begin`] before the program.
+/// Has the dynamic linker call [`begin`] before the program.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn() = extended::begin;
+static BEGIN: extern "C" fn() = begin;
+
+extern "C" fn begin() {
+    let Some(begun) = extended::begin() else {
+        return;
+    };
+    fork::watch();
+    if begun.small {
+        small::begin();
+    }
+}

@@ -16,7 +16,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::cache::{Cache, Size};
 use crate::extended::adopt;
-use crate::{callers, fork};
+use crate::{callers, owner};
 
 /// Address space of the heap.
 const SPACE: usize = 1 << 40;
@@ -184,7 +184,7 @@ fn keep(cache: &mut Cache, size: Size, block: *mut c_void) {
 
 /// Does something with the cache of this thread; `None` if it has none, as at its end, or must not use it.
 fn with_cache<T>(act: impl FnOnce(&mut Cache) -> T) -> Option<T> {
-    if fork::is_left_behind() {
+    if owner::is_left_behind() {
         return None;
     }
     // SAFETY: nothing that is done with a cache allocates or frees small blocks on this thread.
@@ -201,7 +201,7 @@ struct OfThread(UnsafeCell<Cache>);
 
 impl Drop for OfThread {
     fn drop(&mut self) {
-        if !fork::is_left_behind() {
+        if !owner::is_left_behind() {
             let mut heap = small();
             // SAFETY: the cache has blocks of the heap, which nobody uses.
             self.0.get_mut().empty(|block| unsafe { heap.free(block) });

@@ -1,9 +1,11 @@
 //! One program, run one way: with its budget, its tier and its steering, measured.
 
 pub mod attach;
+pub(crate) mod event;
 pub mod interval;
 pub(crate) mod outcome;
 pub(crate) mod running;
+pub(crate) mod status;
 pub mod turn;
 
 mod life;
@@ -44,7 +46,9 @@ use crate::watch::waits::Waits;
 use crate::watch::written;
 use terrace_base::{Bytes, Result, Signals};
 
-pub use crate::run::outcome::{Event, Observer, Outcome, Status};
+pub use crate::run::event::{Event, Observer};
+pub use crate::run::outcome::Outcome;
+pub use crate::run::status::Status;
 pub use crate::steer::steered::Faults;
 pub use crate::system::dram::Dram;
 pub use measured::Settle;

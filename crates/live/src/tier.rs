@@ -7,6 +7,7 @@ mod bound;
 mod demotion;
 mod device;
 mod file;
+mod free_zram;
 mod growth;
 pub(crate) mod holders;
 pub(crate) mod identity;
@@ -145,7 +146,7 @@ impl Tier {
             }
             Spec::Zram => {
                 let bound = demand.in_memory()?;
-                let (number, added) = zram::take(bound.size(), journal)?;
+                let (number, added) = free_zram::take(bound.size(), journal)?;
                 let area = Area::Zram(number, bound.size(), added);
                 let tier = Self::begin(vec![area], journal, Area::make).inspect_err(|_| {
                     let _ = zram::remove(number, added);
@@ -177,7 +178,7 @@ impl Tier {
         let mut lower = Lower::plan(disk, demand, journal)?;
         // Before the device above it, which is undone first.
         lower.note(journal)?;
-        let (number, added) = zram::take(bound.size(), journal)?;
+        let (number, added) = free_zram::take(bound.size(), journal)?;
         let give_back = |_: &Error| {
             let _ = zram::remove(number, added);
         };

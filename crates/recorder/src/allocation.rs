@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::frame::Frame;
 use crate::guest::Guest;
 use crate::pool::Pool;
 use crate::told::{FRAMES, Told};
@@ -24,15 +25,6 @@ pub enum Event {
     },
     /// The object at this address was freed.
     Freed(u64),
-}
-
-/// A return address: a place in the file of a program or library.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Frame {
-    /// The number of the file, from [`Pool::module`]; none where no file is mapped there.
-    pub module: Option<u16>,
-    /// Bytes from the file's lowest mapping.
-    pub offset: u64,
 }
 
 /// The files whose code is mapped in this process.

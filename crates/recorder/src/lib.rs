@@ -18,6 +18,7 @@ mod dependence;
 pub mod discard;
 mod exec;
 mod extended;
+pub mod frame;
 mod guest;
 pub mod lacked;
 pub mod level;

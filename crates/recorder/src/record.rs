@@ -23,7 +23,7 @@
 //! was reported of the page before, and the end. Without its end a report is not valid: the process
 //! was killed while it made it.
 
-use crate::allocation::Frame;
+use crate::frame::Frame;
 use crate::order::{Event, Point};
 use crate::page::SHIFT;
 

@@ -2,9 +2,9 @@
 
 mod report;
 
-use crate::allocation::Frame;
 use crate::caches::{Caches, LINE_SHIFT};
 use crate::discard::Pages;
+use crate::frame::Frame;
 use crate::level::pieces;
 use crate::observed::Observed;
 use crate::order::Event;

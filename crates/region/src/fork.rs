@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, Weak};
 
 use terrace_base::lock;
 
-use crate::pager::Side;
+use crate::side::Side;
+use crate::signals::{block_signals, restore_signals};
 use crate::streams;
-use crate::thread::{Resting, Server, block_signals, restore_signals};
+use crate::thread::{Resting, Server};
 
 /// The servers of this process, of which some may have ended.
 static SERVERS: Mutex<Vec<Weak<Server>>> = Mutex::new(Vec::new());

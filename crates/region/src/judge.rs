@@ -10,7 +10,7 @@ use terrace_policy::replacement::PageId;
 use terrace_policy::write::{Contents, Form, Place, REGISTRY, Scheme, Spec, Written};
 
 use crate::figures::{Board, Counts, Rows};
-use crate::thread::spawn;
+use crate::signals::spawn;
 
 /// Evictions that may wait for judgement; a driver that is ahead of that waits.
 const AHEAD: usize = 256;

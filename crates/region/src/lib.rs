@@ -34,6 +34,8 @@ mod places;
 mod ranges;
 mod settings;
 mod shares;
+mod side;
+mod signals;
 pub mod slow;
 mod staging;
 mod store;

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ahead::Ahead;
-pub use forks::Side;
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::page::Page;

@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use terrace_policy::replacement::PageId;
 use terrace_policy::write::{Contents, Depends, Form, Place, Scheme, Written};
 
-use crate::pager::Side;
 use crate::places::Places;
+use crate::side::Side;
 use crate::slow::{Buffer, Done, Read, Slow, Wait, Write};
 use crate::wear::Wear;
 

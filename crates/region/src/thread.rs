@@ -16,16 +16,14 @@ use terrace_policy::page::Page;
 
 use crate::descriptor::Kept;
 use crate::end::give_up;
-use crate::pager::{Pager, Side};
+use crate::pager::Pager;
+use crate::side::Side;
+use crate::signals::spawn;
 use crate::slow::Wait;
 
 /// The time after anything happened for which the thread looks again and again before it sleeps. To be woken
 /// takes some microseconds, which a faulting thread would wait for.
 const SPIN: Duration = Duration::from_micros(50);
-
-/// The address space of a thread's stack. In a forked child the C library has new threads use the stacks of those
-/// that the child does not have, whose contents the program may still read; none is as large as this.
-const STACK: usize = 256 << 20;
 
 /// What other threads ask for.
 #[derive(Clone, Copy, Debug)]
@@ -275,23 +273,6 @@ fn touch_stack() {
     std::hint::black_box(&mut below);
 }
 
-/// Starts a thread that runs no signal handler of the program: it would touch memory that waits for this thread.
-///
-/// # Errors
-/// Returns the system's.
-pub(crate) fn spawn<T: Send + 'static>(
-    name: &str,
-    act: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<JoinHandle<T>> {
-    let before = block_signals();
-    let thread = std::thread::Builder::new()
-        .name(name.into())
-        .stack_size(STACK)
-        .spawn(act);
-    restore_signals(&before);
-    thread
-}
-
 /// Ends the process if the thread panics.
 struct Watch;
 
@@ -415,20 +396,4 @@ impl Answer {
             result = woken.unwrap_or_else(PoisonError::into_inner);
         }
     }
-}
-
-/// Blocks all signals for this thread and those that it starts, and returns those that were blocked.
-pub(crate) fn block_signals() -> libc::sigset_t {
-    // SAFETY: both sets are ours; an all-zero one is a valid value, and is filled first.
-    unsafe {
-        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        before
-    }
-}
-
-pub(crate) fn restore_signals(before: &libc::sigset_t) {
-    // SAFETY: the set is one that the call returned before.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
 }

@@ -1,6 +1,6 @@
 //! An access of a program to memory, and a block of many accesses.
 
-use crate::contents::Changes;
+use crate::changes::Changes;
 use crate::discard::Discard;
 use crate::order::Order;
 

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod ahead;
 pub mod allocation;
+pub mod changes;
 pub mod channel;
 mod compression;
 pub mod contents;
@@ -16,6 +17,7 @@ mod input;
 pub mod kept;
 pub mod layout;
 pub mod lost;
+mod object_pages;
 pub mod objects;
 pub mod order;
 mod reading;

@@ -1,15 +1,8 @@
 //! How a trace is read, where that does not show in it.
 
-use std::path::Path;
-
-use terrace_base::Result;
-
-use crate::access::Columns;
 use crate::format::Format;
-use crate::formats::open_in;
 use crate::layout::Layout;
 use crate::objects::Extent;
-use crate::source::Source;
 use crate::tally::Tallies;
 
 /// How traces are read.
@@ -24,18 +17,6 @@ pub struct Reading {
     pub layout: Option<Layout>,
     /// What was counted while traces were read so.
     pub tallies: Tallies,
-}
-
-impl Reading {
-    /// Opens a trace, with these columns.
-    ///
-    /// # Errors
-    /// The errors of [`open_in`](crate::open_in).
-    pub fn open(&self, path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
-        let source = open_in(path, self, columns)?;
-        self.tallies.begin(path, &source.meta().tally);
-        Ok(source)
-    }
 }
 
 impl From<Option<Format>> for Reading {

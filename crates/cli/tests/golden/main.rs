@@ -15,7 +15,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use terrace_heap::{Heap, Mode, Options, Place, Ptr};
-use terrace_trace::contents::{Change, Word};
+use terrace_trace::changes::{Change, Word};
 use terrace_trace::{Access, Block};
 
 /// What is simulated: generated traces, each with the options that make it.

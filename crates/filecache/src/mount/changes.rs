@@ -11,8 +11,8 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid};
 use super::attributes::{kind, timespec};
 use super::file_system::PassThrough;
 use super::handles::Handle;
+use super::kept::Changing;
 use super::nodes::Node;
-use super::uncertain::Changing;
 use crate::cache::Source;
 
 impl PassThrough {

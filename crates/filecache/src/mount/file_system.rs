@@ -23,6 +23,7 @@ use super::attributes::{attributes, kind, nothing, stat, version};
 use super::caller::{Caller, KillsIdBits};
 use super::handles::{Handle, Handles};
 use super::nodes::{Node, Nodes};
+use super::opened::Reopen;
 use super::place::Named;
 use crate::cache::{Cache, Source};
 use crate::file::Version;

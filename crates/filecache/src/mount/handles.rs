@@ -35,13 +35,13 @@ type Cell = std::sync::OnceLock<Way>;
 impl Handle {
     /// Opens a file.
     pub fn open(node: Arc<Node>, flags: OFlags) -> io::Result<Self> {
-        let access = node.opened.open(&node, flags)?;
+        let access = node.opened.open(&*node, flags)?;
         Ok(Self::of(node, access, flags))
     }
 
     /// Takes a file that was made with these flags.
     pub fn made(node: Arc<Node>, file: File, flags: OFlags) -> io::Result<Self> {
-        let access = node.opened.adopt(&node, file, flags)?;
+        let access = node.opened.adopt(&*node, file, flags)?;
         Ok(Self::of(node, access, flags))
     }
 
@@ -118,7 +118,7 @@ impl Drop for Handle {
         if let Some(way) = self.way.get() {
             lock(&self.node.passing).end(way);
         }
-        self.node.opened.close(&self.node, &self.access);
+        self.node.opened.close(&*self.node, &self.access);
     }
 }
 

@@ -11,6 +11,7 @@ mod changes;
 pub mod control;
 mod file_system;
 mod handles;
+mod kept;
 mod listing;
 mod log;
 mod mark;

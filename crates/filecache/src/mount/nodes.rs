@@ -13,11 +13,11 @@ use terrace_base::lock;
 use terrace_policy::admission::rules::Rule;
 
 use super::attributes::{file_system, stat, version};
-use super::opened::{self, Opened};
+use super::kept::Kept;
+use super::opened::{self, Opened, Reopen};
 use super::passing::Passing;
 use super::place::{Descriptors, Magic, Named, Place};
 use super::promise::Promise;
-use super::uncertain::Kept;
 use crate::cache::{Hold, Source};
 use crate::file::{self, Identity, Version};
 
@@ -76,18 +76,6 @@ impl Node {
         self.path().map(Magic::of)
     }
 
-    /// Opens it.
-    ///
-    /// # Errors
-    /// Returns those of [`Node::path`], and the error of the system.
-    pub fn open(&self, flags: OFlags) -> io::Result<File> {
-        let flags = flags | OFlags::CLOEXEC;
-        if let Some(open) = self.place.open(flags) {
-            return Ok(open);
-        }
-        Ok(rustix::fs::open(&*self.magic()?, flags, Mode::empty())?.into())
-    }
-
     /// Whether the file is of this version, which `now` tells, with nothing being changed, and every change from now on makes
     /// another one.
     pub fn is_settled(&self, version: &Version, now: impl FnOnce() -> io::Result<Version>) -> bool {
@@ -126,6 +114,20 @@ impl Node {
             Promise::Server | Promise::WriteBack => Box::new(|| true),
             Promise::Nothing => Box::new(|| false),
         }
+    }
+}
+
+impl Reopen for Node {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Returns those of [`Node::path`], and the error of the system.
+    fn open(&self, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::CLOEXEC;
+        if let Some(open) = self.place.open(flags) {
+            return Ok(open);
+        }
+        Ok(rustix::fs::open(&*self.magic()?, flags, Mode::empty())?.into())
     }
 }
 

@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use rustix::fs::OFlags;
 use terrace_base::lock;
 
-use super::nodes::Node;
 use crate::file::Version;
 
 /// The file of a node, as the source has it open.
@@ -59,6 +58,15 @@ pub(super) enum Hold<'a> {
     Unknown,
 }
 
+/// A file that can be opened once more.
+pub(super) trait Reopen {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// The error of the source.
+    fn open(&self, flags: OFlags) -> io::Result<File>;
+}
+
 /// A lease, until it is dropped.
 pub(super) struct Lease<'a> {
     opened: &'a Opened,
@@ -71,7 +79,7 @@ pub(super) struct Lease<'a> {
 
 impl Opened {
     /// Opens the file of `node` once more.
-    pub fn open(&self, node: &Node, flags: OFlags) -> io::Result<Access> {
+    pub fn open(&self, node: &impl Reopen, flags: OFlags) -> io::Result<Access> {
         let _gate = self.gate.write().unwrap_or_else(|e| e.into_inner());
         let is_read = flags & OFlags::RWMODE == OFlags::RDONLY;
         let others = flags - (OFlags::RWMODE | OFlags::APPEND | OFlags::SYNC | OFlags::DSYNC);
@@ -104,7 +112,7 @@ impl Opened {
     }
 
     /// Takes a file that was made, and is open for reading and writing as `flags` say.
-    pub fn adopt(&self, node: &Node, file: File, flags: OFlags) -> io::Result<Access> {
+    pub fn adopt(&self, node: &impl Reopen, file: File, flags: OFlags) -> io::Result<Access> {
         match flags & OFlags::RWMODE {
             OFlags::RDWR => {
                 let _gate = self.gate.write().unwrap_or_else(|e| e.into_inner());
@@ -130,7 +138,7 @@ impl Opened {
     }
 
     /// Takes back what `open` has given.
-    pub fn close(&self, node: &Node, access: &Access) {
+    pub fn close(&self, node: &impl Reopen, access: &Access) {
         let mut state = lock(&self.state);
         let writes = matches!(access, Access::Write);
         match access {
@@ -153,7 +161,7 @@ impl Opened {
     }
 
     /// Opens the file for reading alone, if nothing writes any more.
-    fn write_no_more(&self, node: &Node) {
+    fn write_no_more(&self, node: &impl Reopen) {
         let _gate = self.gate.write().unwrap_or_else(|e| e.into_inner());
         let mut state = lock(&self.state);
         if state.writers > 0 || !state.is_writable || state.handles == 0 {
@@ -172,7 +180,7 @@ impl Opened {
     }
 
     /// Takes a lease, if nobody else has the file open so that he can change it.
-    pub fn hold(&self, node: &Node) -> Hold<'_> {
+    pub fn hold(&self, node: &impl Reopen) -> Hold<'_> {
         let gate = self.gate.read().unwrap_or_else(|e| e.into_inner());
         let mut state = lock(&self.state);
         if state.blind > 0 {

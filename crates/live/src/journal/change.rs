@@ -4,14 +4,11 @@
 //! change, and gives itself a name in the journal (`#[typetag::serde(name = "...")]`), by which a
 //! journal of a killed run finds it again.
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use terrace_base::{Bytes, Result};
 
-use super::entry::Entry;
-use super::names::owner_of;
 use super::state::State;
 use crate::system::lock::Say;
 
@@ -141,19 +138,8 @@ pub struct DeadRun<'a> {
     pub rebooted: bool,
     /// The state directory.
     pub state: &'a State,
-    /// Name of its journal; `None` if no journal names the change.
-    pub(super) journal: Option<&'a OsStr>,
-}
-
-impl DeadRun<'_> {
     /// Whether the journal of a run that goes on has the same change.
-    pub fn is_shared_by_another(&self, change: &dyn Change) -> bool {
-        let names = self.state.names().unwrap_or_default().into_iter();
-        let mut others = names
-            .filter(|name| Some(name.as_os_str()) != self.journal && owner_of(name).is_some())
-            .filter_map(|name| Entry::read(self.state, &name).ok()?);
-        others.any(|entry| entry.goes_on() && entry.changes.iter().any(|it| it.equals(change)))
-    }
+    pub is_anothers: &'a dyn Fn(&dyn Change) -> bool,
 }
 
 impl dyn Change + '_ {

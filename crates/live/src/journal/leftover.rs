@@ -304,13 +304,22 @@ impl Leftover {
             owner: self.owner(),
             rebooted: self.is_of_another_boot(),
             state,
-            journal: self.name.as_deref(),
+            is_anothers: &|change| self.is_anothers(change, state),
         };
         // The boot has undone the others; what has their names now is not ours.
         match run.rebooted && !change.outlives_boot() {
             true => Ok(()),
             false => change.undo(&run, say),
         }
+    }
+
+    /// Whether the journal of a run that goes on has the same change.
+    fn is_anothers(&self, change: &dyn Change, state: &State) -> bool {
+        let names = state.names().unwrap_or_default().into_iter();
+        let others =
+            names.filter(|name| Some(name) != self.name.as_ref() && owner_of(name).is_some());
+        let mut others = others.filter_map(|name| Entry::read(state, &name).ok()?);
+        others.any(|entry| entry.goes_on() && entry.changes.iter().any(|it| it.equals(change)))
     }
 }
 

@@ -22,7 +22,7 @@ impl Change for Mount {
     fn undo(&self, run: &DeadRun, _say: &mut dyn FnMut(&str)) -> Result<()> {
         let unmounted = mounts::unmount_dead(&self.0);
         let dead = unmounted.or_fail(|| "it cannot be unmounted".into())?;
-        if dead || self.is_undone() || run.is_shared_by_another(self) {
+        if dead || self.is_undone() || (run.is_anothers)(self) {
             return Ok(());
         }
         Err(Error::failure("a process serves it"))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use terrace_policy::prefetch::LifeStory;
 
 use crate::group::counters::SwapCounters;
-use crate::run::outcome::Status;
+use crate::run::status::Status;
 use crate::watch::waits;
 
 /// The shortest interval: a program is looked at each 50 ms.

@@ -1,4 +1,4 @@
-//! What is told of a run: events meanwhile, and measurements at its end.
+//! Measurements of a run, at its end.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,51 +6,14 @@ use std::time::Duration;
 use terrace_base::{Bytes, Exit};
 use terrace_policy::prefetch::{Constituent, Lesson, LifeStory};
 
-use crate::group::budget::Usage;
-use crate::group::counters::SwapCounters;
 use crate::machine::zswap::Served;
 use crate::nodes;
-use crate::run::interval::Interval;
-use crate::steer::Progress;
 use crate::steer::steered::Faults;
 use crate::tier::Compressed;
 use crate::tier::balance::Balance;
 use crate::watch::tally::ProcessFigures;
 use crate::watch::waits;
 use crate::watch::written::Written;
-
-/// State of a running program.
-#[derive(Clone, Copy, Debug)]
-pub struct Status {
-    /// Time since the start.
-    pub elapsed: Duration,
-    /// Memory of the program.
-    pub usage: Usage,
-    /// DRAM budget.
-    pub limit: Option<Bytes>,
-    /// Figures of steering.
-    pub progress: Option<Progress>,
-    /// Reads and writes of the tier since the start of the program.
-    pub tier: SwapCounters,
-    /// What others have in the tier's areas.
-    pub others: Bytes,
-}
-
-/// Events of a run.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    /// State of the program, twenty times a second, more often at first.
-    Running(&'a Status),
-    /// Figures of an interval, if they were asked for: at its end.
-    Interval(&'a Interval),
-    /// Notice: a sentence about the run.
-    Notice(&'a str),
-    /// Warning of what is destroyed, shown even if quiet output was asked for.
-    Warning(&'a str),
-}
-
-/// Progress callback.
-pub type Observer<'a> = &'a mut (dyn FnMut(Event) + Send);
 
 /// Measurements of one run. The default is a run in which nothing happened.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::replay::History;
+use super::history::History;
 use crate::page::{Fault, Location, Page, Space};
 
 /// Misses that are recorded at most: 20 MB. When there are more, recording starts anew.

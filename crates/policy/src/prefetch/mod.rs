@@ -13,6 +13,7 @@ pub mod combo;
 mod costs;
 mod engine;
 pub mod ghost;
+mod history;
 pub mod leap;
 pub mod ledger;
 mod lesson;

@@ -10,17 +10,14 @@
 //! `markov` remembers successors, too, but predicts one step: the next page is late, and the one
 //! behind it is a miss again.
 
-mod history;
-
 use std::collections::VecDeque;
 
 use super::accuracy::Accuracy;
+use super::history::{History, Seen};
 use super::lesson::{Lesson, Walks};
 use super::{Entry, Make, Outcome, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, Space, Thread};
 use crate::settings;
-pub(super) use history::History;
-use history::Seen;
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {

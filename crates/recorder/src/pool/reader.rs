@@ -202,7 +202,7 @@ impl Pool {
         })
     }
 
-    /// Returns the path of a module, by its number in a [`Frame`](crate::allocation::Frame).
+    /// Returns the path of a module, by its number in a [`Frame`](crate::frame::Frame).
     pub fn module_path(&self, number: u16) -> Option<Vec<u8>> {
         let module = self.layout().modules.get(usize::from(number))?;
         (module.state.load(Ordering::Acquire) == WRITTEN).then(|| text(&module.path))

@@ -8,16 +8,8 @@ use terrace_policy::replacement::PageId;
 use terrace_policy::write::Contents;
 
 use super::{Fault, Pager};
+use crate::side::Side;
 use crate::uffd::Event;
-
-/// A process after a fork.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The one that has forked.
-    Parent,
-    /// The new one.
-    Child,
-}
 
 impl Pager {
     /// Ends all that is under way, and lets a child that is forked next have the memory, if that is possible.

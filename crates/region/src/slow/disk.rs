@@ -17,6 +17,7 @@ use terrace_policy::page::PAGE_BYTES;
 use super::blocks::{PAGE_SIZE, block, blocks, runs};
 use super::device::Device;
 use super::layers::Layers;
+use super::nameless::open_in;
 use super::{Buffer, Done, Read, Side, Slow, Wait, Write};
 use crate::descriptor::Kept;
 
@@ -467,22 +468,6 @@ impl Drop for Disk {
             self.take_completions();
         }
     }
-}
-
-/// Makes a file without a name in a directory, which is gone when it is closed.
-///
-/// # Errors
-/// Returns the system's.
-pub(super) fn open_in(directory: &Path) -> io::Result<File> {
-    let open = |flags| {
-        let mut options = File::options();
-        options.read(true).write(true);
-        options
-            .custom_flags(libc::O_TMPFILE | flags)
-            .open(directory)
-    };
-    // Some file systems in memory know no O_DIRECT.
-    open(libc::O_DIRECT).or_else(|_| open(0))
 }
 
 /// Whether the page of a place can be transferred with those of a row.

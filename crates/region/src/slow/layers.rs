@@ -17,7 +17,7 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use terrace_policy::page::PAGE_BYTES;
 
-use super::disk::open_in;
+use super::nameless::open_in;
 use super::{Buffer, Side};
 use crate::descriptor::Kept;
 

@@ -8,6 +8,7 @@ pub mod device;
 pub mod disk;
 pub mod emulated;
 mod layers;
+mod nameless;
 
 use std::io;
 use std::os::fd::RawFd;
@@ -15,7 +16,7 @@ use std::time::Instant;
 
 use terrace_policy::write::Contents;
 
-pub use crate::pager::Side;
+pub use crate::side::Side;
 
 /// A page outside of programs' reach, aligned as devices need it.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use terrace_base::Nanos;
 use terrace_policy::Space;
 use terrace_policy::replacement::PageId;
-use terrace_trace::contents::Change;
+use terrace_trace::changes::Change;
 use terrace_trace::order::Point;
 
 use super::outcome::Clock;

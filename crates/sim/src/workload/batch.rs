@@ -2,7 +2,7 @@
 
 use terrace_policy::Space;
 use terrace_policy::replacement::PageId;
-use terrace_trace::contents::Changes;
+use terrace_trace::changes::Changes;
 use terrace_trace::order::Event;
 
 /// One touch of a page by a thread, in 64 bits:

@@ -11,7 +11,7 @@ use terrace_policy::replacement;
 use terrace_policy::write::{self, Contents};
 use terrace_sim::pages::{Outcome, PageMachine, SchemeOutcome, Unwritten, Writing, levelling, run};
 use terrace_sim::workload::Workload;
-use terrace_trace::contents::{Change, Word};
+use terrace_trace::changes::{Change, Word};
 use terrace_trace::{Access, Block, Meta, Source};
 
 use crate::machine::{settings, touch};

@@ -11,6 +11,8 @@
 mod block;
 mod die;
 mod energy;
+mod figures;
+mod fit;
 mod flash;
 mod layout;
 mod match_line;
@@ -22,8 +24,9 @@ mod sweep;
 mod technology;
 mod variants;
 
-pub use block::{Block, Cell, Figures, Levels, line_rate_gbps};
+pub use block::{Block, Cell, Levels};
 pub use die::{Area, Die};
+pub use figures::{Figures, line_rate_gbps};
 pub use flash::Flash;
 pub use layout::Layout;
 pub use match_line::Parts;

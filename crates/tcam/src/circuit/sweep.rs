@@ -1,6 +1,7 @@
 //! Sweeps over one figure of a block, as in Fedorov 2016, 4.3.4 and 4.4.
 
-use super::block::{Block, Figures};
+use super::block::Block;
+use super::figures::Figures;
 use super::flash::Flash;
 use super::technology::Technology;
 

@@ -1,6 +1,7 @@
 //! What the match lines of table 4.1 would follow from: the model with one assumption changed.
 
-use super::block::{Block, Figures};
+use super::block::Block;
+use super::figures::Figures;
 use super::flash::Flash;
 use super::technology::Technology;
 

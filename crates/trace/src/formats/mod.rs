@@ -22,7 +22,8 @@ use crate::compression::Compression;
 use crate::crowded::watched;
 use crate::format::{Content, Field, Format};
 use crate::input::Input;
-use crate::objects::{Extent, Objects, placed};
+use crate::object_pages::placed;
+use crate::objects::{Extent, Objects};
 use crate::reading::Reading;
 use crate::sound::sound;
 use crate::source::{Sink, Source};
@@ -119,6 +120,18 @@ pub fn open_in(path: &Path, reading: &Reading, columns: Columns) -> Result<Box<d
         (None, None) => detected(path, reading, columns, || {
             format!("say which it is: {}", names(Format::ALL).join(", "))
         }),
+    }
+}
+
+impl Reading {
+    /// Opens a trace, with these columns.
+    ///
+    /// # Errors
+    /// The errors of [`open_in`](crate::open_in).
+    pub fn open(&self, path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
+        let source = open_in(path, self, columns)?;
+        self.tallies.begin(path, &source.meta().tally);
+        Ok(source)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Collects what the program tells of its allocations.
 
 use rustc_hash::FxHashMap;
-use terrace_recorder::allocation::Frame;
+use terrace_recorder::frame::Frame;
 use terrace_recorder::pool::{Chunk, Pool};
 use terrace_recorder::record::Said;
 

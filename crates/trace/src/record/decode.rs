@@ -5,7 +5,7 @@ use terrace_recorder::pool::{Chunk, RecordSettings};
 use terrace_recorder::record::{Record, Said};
 
 use crate::access::{Access, Block};
-use crate::contents::{Change, Changes, Word};
+use crate::changes::{Change, Changes, Word};
 use crate::discard::Discard;
 use crate::order::{Event, Order};
 

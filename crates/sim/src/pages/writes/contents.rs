@@ -7,7 +7,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustc_hash::FxHashMap;
 use terrace_policy::replacement::PageId;
 use terrace_policy::write::{Contents, LINE_BYTES, LINES};
-use terrace_trace::contents::{Change, Word, next_version};
+use terrace_trace::changes::{Change, Word};
+use terrace_trace::contents::next_version;
 
 use crate::named::named;
 

@@ -26,7 +26,7 @@ use terrace_base::{Bytes, Error, Result};
 use terrace_device::Wear;
 use terrace_policy::replacement::PageId;
 use terrace_policy::write::{self, Depends, LINES, Place, Scheme};
-use terrace_trace::contents::Change;
+use terrace_trace::changes::Change;
 
 use self::account::Account;
 use self::contents::Pages;

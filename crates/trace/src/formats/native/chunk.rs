@@ -13,7 +13,7 @@ use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::encoding::{self, Dictionary};
-use crate::contents::{Changes, Word};
+use crate::changes::{Changes, Word};
 
 /// Values in a page: few enough that an unpacked page stays in the second-level cache of a core.
 const PAGE: usize = 1 << 16;

@@ -6,7 +6,8 @@ use parquet::errors::{ParquetError, Result};
 
 use super::column::{Column, general, unpanicked};
 use super::layout::{INDEX, VALUE};
-use crate::contents::{Changes, WORDS, Word};
+use crate::changes::{Changes, Word};
+use crate::contents::WORDS;
 
 /// The unread part of the columns.
 pub(super) struct Lists {

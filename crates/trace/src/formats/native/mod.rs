@@ -21,10 +21,10 @@
 //!
 //! | column | Parquet type | |
 //! |---|---|---|
-//! | version | INT32, unsigned | [`crate::contents::Change::version`], 0 where nothing is reported |
-//! | checksum | INT64, unsigned | [`crate::contents::Change::checksum`] |
-//! | word_index | LIST of INT32, unsigned 16 bits | [`crate::contents::Word::index`] of each word |
-//! | word_value | LIST of INT64, unsigned | [`crate::contents::Word::value`] of each word |
+//! | version | INT32, unsigned | [`crate::changes::Change::version`], 0 where nothing is reported |
+//! | checksum | INT64, unsigned | [`crate::changes::Change::checksum`] |
+//! | word_index | LIST of INT32, unsigned 16 bits | [`crate::changes::Word::index`] of each word |
+//! | word_value | LIST of INT64, unsigned | [`crate::changes::Word::value`] of each word |
 //!
 //! Both lists of a row have the same length. A row group ends also where it has 2^22 words, and pages of lists
 //! end where rows do.

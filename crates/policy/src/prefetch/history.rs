@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::super::threads::Threads;
+use super::threads::Threads;
 use crate::page::{Fault, Location, Page, Space};
 
 /// A recorded miss.
