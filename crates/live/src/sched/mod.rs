@@ -6,7 +6,7 @@
 //! turns that a policy asks for: `rotation` passes the CPU on by scheduling policies, `slices` asks
 //! the kernel for longer slices; `choice` takes the one whose turns come out. What is changed of a
 //! task (`held`) is in the journal before, and put back on every way out;
-//! [`crate::machine::guardian`] does it where this process cannot.
+//! [`crate::journal::watch`] does it where this process cannot.
 
 mod attributes;
 mod births;
