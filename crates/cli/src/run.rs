@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use terrace_base::{Bytes, Result};
-use terrace_live::measure::compare::{Request, perform};
+use terrace_live::measure::compare::perform;
+use terrace_live::measure::request::Request;
 use terrace_live::program::Invocation;
 use terrace_live::run::Measures;
 use terrace_live::steer::lesson::LessonFile;

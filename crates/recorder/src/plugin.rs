@@ -12,33 +12,35 @@
 //! that it generates; when the second thread starts, or memory is shared with other processes, QEMU
 //! translates everything again, once, and from then on it calls `on_block`.
 
+mod system_calls;
+mod translation;
+
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::io::Write;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
-use crate::allocation::{Event, Modules};
+use crate::allocation::Modules;
 use crate::call::Call;
-use crate::dependence::{Analysis, Effects, Origin, Registers};
-use crate::discard::{self, Break};
-use crate::exec::{self, Follower};
+use crate::dependence::{Effects, Origin, Registers};
+use crate::discard::Break;
+use crate::exec::Follower;
 use crate::extended::Extended;
 use crate::guest::Guest;
-use crate::lacked::LONGEST;
 use crate::level::Level;
 use crate::mapping;
 use crate::observed::Observed;
-use crate::order::{self, Order, SyncCall};
-use crate::page;
+use crate::order::{Order, SyncCall};
 use crate::pool::{Departed, Pool};
 use crate::program::ARGUMENT;
 use crate::qemu::{self, MemCallback};
 use crate::record::Kind;
 use crate::site::Site;
 use crate::stream::Stream;
-use crate::told;
 use crate::zeros::Zeros;
+use system_calls::{on_syscall, on_syscall_return};
+use translation::on_translate;
 
 /// The version of the plug-in interface, which QEMU looks up by this name.
 #[unsafe(no_mangle)]
@@ -315,113 +317,6 @@ unsafe extern "C" fn on_forked() {
     }
 }
 
-unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
-    let Some(recorder) = RECORDER.get() else {
-        return;
-    };
-    let on_access: MemCallback = match (&recorder.extended, &recorder.modules) {
-        (None, None) => recorder.on_access,
-        _ => on_any_access,
-    };
-    // SAFETY: QEMU passes a block that lives during this call.
-    recorder.pool.note_translated(unsafe { last_bytes(tb) });
-    if recorder.pool.settings().depends {
-        // SAFETY: as QEMU calls this.
-        return unsafe { translate_dependent(tb, on_access) };
-    }
-    // SAFETY: QEMU passes a block that lives during this call, and the indices are below its
-    // number of instructions. The counter of vCPU 0 lives as long as the process.
-    unsafe {
-        let count = qemu::qemu_plugin_tb_n_insns(tb);
-        if THREADED.load(Ordering::Relaxed) {
-            let data = count as *mut c_void;
-            qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, qemu::CB_NO_REGS, data);
-        } else {
-            let executed = &raw mut (*recorder.table).executed;
-            qemu::qemu_plugin_register_vcpu_tb_exec_inline(
-                tb,
-                qemu::INLINE_ADD_U64,
-                executed.cast(),
-                count as u64,
-            );
-        }
-        for index in 0..count {
-            let instruction = qemu::qemu_plugin_tb_get_insn(tb, index);
-            let site = Site::new(qemu::qemu_plugin_insn_vaddr(instruction), count - index);
-            qemu::qemu_plugin_register_vcpu_mem_cb(
-                instruction,
-                on_access,
-                qemu::CB_NO_REGS,
-                qemu::MEM_RW,
-                site.to_data(),
-            );
-        }
-    }
-}
-
-/// Returns the bytes of a block's last instruction, as far as they are in one page; zeros where they are not told.
-///
-/// # Safety
-/// `tb` must be a block that is being translated.
-unsafe fn last_bytes(tb: *mut qemu::Tb) -> [u8; LONGEST] {
-    let mut bytes = [0; LONGEST];
-    // SAFETY: as the caller says. QEMU reads the instruction where it says that it lies, and memory is mapped by
-    // whole pages.
-    unsafe {
-        let last = qemu::qemu_plugin_tb_n_insns(tb).saturating_sub(1);
-        let instruction = qemu::qemu_plugin_tb_get_insn(tb, last);
-        if instruction.is_null() {
-            return bytes;
-        }
-        let at = qemu::qemu_plugin_insn_haddr(instruction).cast::<u8>();
-        if !at.is_null() {
-            let length = LONGEST.min(page::BYTES - at.addr() % page::BYTES);
-            std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), length);
-        }
-    }
-    bytes
-}
-
-/// Translates a block so that it is recorded where addresses come from. What its callbacks are given is kept as long as
-/// the process lives, as QEMU does not say when it forgets a block.
-///
-/// # Safety
-/// `tb` must be a block that is being translated.
-unsafe fn translate_dependent(tb: *mut qemu::Tb, on_access: MemCallback) {
-    let mut analysis = Analysis::default();
-    // SAFETY: as the caller says; the indices are below the block's number of instructions, whose bytes live
-    // during this call.
-    unsafe {
-        let count = qemu::qemu_plugin_tb_n_insns(tb);
-        for index in 0..count {
-            let instruction = qemu::qemu_plugin_tb_get_insn(tb, index);
-            let ip = qemu::qemu_plugin_insn_vaddr(instruction);
-            let bytes = std::slice::from_raw_parts(
-                qemu::qemu_plugin_insn_data(instruction).cast::<u8>(),
-                qemu::qemu_plugin_insn_size(instruction),
-            );
-            let place: &'static Place = Box::leak(Box::new(Place {
-                site: Site::new(ip, count - index),
-                address: analysis.step(ip, bytes),
-            }));
-            qemu::qemu_plugin_register_vcpu_mem_cb(
-                instruction,
-                on_access,
-                qemu::CB_NO_REGS,
-                qemu::MEM_RW,
-                std::ptr::from_ref(place).cast_mut().cast(),
-            );
-        }
-        let effects: &'static Effects = Box::leak(Box::new(analysis.effects()));
-        qemu::qemu_plugin_register_vcpu_tb_exec_cb(
-            tb,
-            on_dependent_block,
-            qemu::CB_NO_REGS,
-            std::ptr::from_ref(effects).cast_mut().cast(),
-        );
-    }
-}
-
 unsafe extern "C" fn on_block(index: c_uint, count: *mut c_void) {
     // SAFETY: called by this vCPU.
     if let Some(vcpu) = unsafe { vcpu(index) } {
@@ -538,197 +433,6 @@ fn ask_kind(info: qemu::MemInfo, slot: Option<&AtomicU16>) -> Kind {
     kind
 }
 
-/// Whether QEMU begins to generate code for several threads at a system call with these first and fourth
-/// arguments, if it has not yet: where a thread starts, and where memory is shared (linux-user/mmap.c and
-/// syscall.c). It refuses `clone3`, and treats `vfork` as a fork.
-fn goes_parallel(number: i64, first: u64, fourth: u64) -> bool {
-    let (vm, vfork) = (libc::CLONE_VM as u64, libc::CLONE_VFORK as u64);
-    match number {
-        libc::SYS_clone => first & (vm | vfork) == vm,
-        libc::SYS_mmap => fourth & libc::MAP_SHARED as u64 != 0,
-        libc::SYS_shmat => true,
-        _ => false,
-    }
-}
-
-/// Whether one of these system calls has memory of which other processes may write to, given its third argument. What
-/// cannot be written to changes by files alone.
-fn shares_with_processes(number: i64, third: u64) -> bool {
-    match number {
-        libc::SYS_clone => false,
-        libc::SYS_mmap => third & libc::PROT_WRITE as u64 != 0,
-        _ => true,
-    }
-}
-
-unsafe extern "C" fn on_syscall(
-    _id: qemu::Id,
-    index: c_uint,
-    number: i64,
-    a: u64,
-    b: u64,
-    c: u64,
-    d: u64,
-    e: u64,
-    _: u64,
-    _: u64,
-    _: u64,
-) {
-    if goes_parallel(number, a, d) {
-        // Before QEMU lets a thread run, and before it translates everything anew, for the last time:
-        // `on_thread` is called only when the thread runs, and what was translated until then would have
-        // all threads add to the count of the first.
-        THREADED.store(true, Ordering::Relaxed);
-        if shares_with_processes(number, c) {
-            share();
-        }
-    }
-    let Some(recorder) = RECORDER.get() else {
-        return;
-    };
-    // SAFETY: called by this vCPU.
-    let Some(vcpu) = (unsafe { vcpu(index) }) else {
-        return;
-    };
-    if number == told::NUMBER {
-        note(recorder, vcpu, [a, b, c, d, e]);
-        return;
-    }
-    // Code that is mapped now may lie where other code was.
-    if number == libc::SYS_mmap
-        && c & libc::PROT_EXEC as u64 != 0
-        && let Some(modules) = &recorder.modules
-    {
-        modules.forget();
-    }
-    // The call may unmap or change the page, or be the thread's last.
-    vcpu.stream.end_run();
-    note_change();
-    vcpu.remapping = Call::of(number, [a, b, c, d, e]);
-    if let (Some(call), Some(extended)) = (&vcpu.remapping, &recorder.extended) {
-        extended.begin(call);
-    }
-    vcpu.syncing = SyncCall::of(number, [a, b, c, d, e]);
-    before_sync(&recorder.order, vcpu);
-    if number == libc::SYS_exit && vcpu.cleared != 0 {
-        vcpu.stream.order(recorder.order.end_thread(vcpu.cleared));
-        vcpu.stream.publish();
-    }
-    if ends_the_process(number) {
-        for event in recorder.order.end_process() {
-            vcpu.stream.order(event);
-        }
-        vcpu.stream.discard(&discard::ALL);
-        vcpu.stream.publish();
-    }
-    let Some(request) = exec::Request::of(number, [a, b, c, d, e]) else {
-        return;
-    };
-    vcpu.stream.publish();
-    if let Some(follower) = &recorder.follower
-        && !recorder.pool.has_ended()
-    {
-        follower.follow(&request, || {
-            vcpu.stream.discard(&discard::ALL);
-            vcpu.stream.publish();
-        });
-    }
-    vcpu.departing = Some(recorder.pool.depart(&request.path()));
-}
-
-/// Tells how a thread is ordered with others before the system call that it makes. What it has done so far is handed
-/// over: a release is read before what comes after it, and while the thread waits the rest can be simulated.
-fn before_sync(order: &Order, vcpu: &mut Vcpu) {
-    match vcpu.syncing {
-        Some(SyncCall::Create { cleared }) => {
-            for event in order.create(cleared) {
-                vcpu.stream.order(event);
-            }
-        }
-        Some(SyncCall::Wake(addresses)) => vcpu.stream.order(order.wake(addresses)),
-        Some(SyncCall::Wait(_)) => {}
-        None => return,
-    }
-    vcpu.stream.publish();
-}
-
-/// Notes what the library in the program tells of allocations.
-fn note(recorder: &Recorder, vcpu: &mut Vcpu, arguments: [u64; 5]) {
-    let Some(modules) = &recorder.modules else {
-        return;
-    };
-    let Some(event) = modules.event(recorder.pool, arguments) else {
-        return;
-    };
-    if event == Event::Begin {
-        vcpu.muted = Some(vcpu.executed);
-        return;
-    }
-    if let Some(before) = vcpu.muted.take() {
-        vcpu.executed = before;
-    }
-    match event {
-        Event::Begin => {}
-        Event::Allocated {
-            address,
-            bytes,
-            stack,
-        } => vcpu.stream.allocate(address, bytes, &stack),
-        Event::Freed(address) => vcpu.stream.free(address),
-    }
-}
-
-/// Whether a system call may make a process, in which it returns 0.
-fn is_fork(number: i64) -> bool {
-    matches!(number, libc::SYS_clone | libc::SYS_fork | libc::SYS_vfork)
-}
-
-/// Whether a system call ends the process, and its memory with it.
-fn ends_the_process(number: i64) -> bool {
-    match number {
-        libc::SYS_exit_group => true,
-        libc::SYS_exit => !THREADED.load(Ordering::Relaxed),
-        _ => false,
-    }
-}
-
-unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64, result: i64) {
-    let executes = matches!(number, libc::SYS_execve | libc::SYS_execveat);
-    // SAFETY: called by this vCPU.
-    let Some(vcpu) = (unsafe { vcpu(index) }) else {
-        return;
-    };
-    let Some(recorder) = RECORDER.get() else {
-        return;
-    };
-    // What it stored other threads may have touched before; this one has touched nothing since.
-    if THREADED.load(Ordering::Relaxed) {
-        note_change();
-    }
-    match vcpu.syncing.take() {
-        Some(SyncCall::Wait(address)) if order::was_woken(result) => {
-            if let Some(event) = recorder.order.woken(address) {
-                vcpu.stream.order(event);
-            }
-        }
-        _ => {}
-    }
-    if is_fork(number) && result == 0 {
-        follow_creation(index);
-    }
-    if let Some(call) = vcpu.remapping.take() {
-        if let Some(extended) = &recorder.extended {
-            extended.end(&call, result);
-        }
-        for pages in recorder.heap.given_back(&call, result) {
-            vcpu.stream.discard(&pages);
-        }
-    }
-    if executes && let Some(departed) = vcpu.departing.take() {
-        recorder.pool.stay(departed);
-    }
-}
-
 /// Publishes what is left when the process exits by itself. With one thread that is everything; chunks
 /// of other threads, which may still write, are collected by the reader.
 unsafe extern "C" fn on_exit(_id: qemu::Id, _data: *mut c_void) {
@@ -737,23 +441,5 @@ unsafe extern "C" fn on_exit(_id: qemu::Id, _data: *mut c_void) {
         if let Some(vcpu) = unsafe { vcpu(0) } {
             vcpu.stream.publish();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_is_known_before_it_runs() {
-        let (vm, vfork) = (libc::CLONE_VM as u64, libc::CLONE_VFORK as u64);
-        // As glibc starts threads, and as `posix_spawn` and `fork` start processes.
-        assert!(goes_parallel(libc::SYS_clone, 0x3d_0f00, 0));
-        assert!(!goes_parallel(libc::SYS_clone, vm | vfork, 0));
-        assert!(!goes_parallel(libc::SYS_clone, libc::SIGCHLD as u64, 0));
-        assert!(!goes_parallel(libc::SYS_read, vm, 1));
-        let map = |flags: i32| goes_parallel(libc::SYS_mmap, 0, flags as u64);
-        assert!(map(libc::MAP_SHARED | libc::MAP_ANONYMOUS) && map(libc::MAP_SHARED_VALIDATE));
-        assert!(!map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS));
     }
 }

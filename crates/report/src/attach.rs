@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use terrace_base::Bytes;
-use terrace_live::measure::compare::kernel_release;
 use terrace_live::run::Faults;
 use terrace_live::run::attach::{End, Results};
 use terrace_live::system::dram;
+use terrace_live::system::kernel;
 
 use crate::constituent::Constituent;
 use crate::document::Document;
@@ -103,7 +103,7 @@ impl AttachDocument {
                 prefetch: results.prefetch.clone(),
                 page_cluster: results.page_cluster.clone(),
                 endurance_bytes: endurance.map(|endurance| endurance.bytes().0),
-                kernel: kernel_release(),
+                kernel: kernel::release(),
                 machine_memory_bytes: machine.0,
                 terrace: env!("CARGO_PKG_VERSION").to_owned(),
             },

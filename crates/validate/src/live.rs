@@ -2,7 +2,7 @@
 
 use terrace_base::{Bytes, Error, Result};
 use terrace_live::machine::view::View;
-use terrace_live::measure::compare;
+use terrace_live::measure::limit;
 use terrace_live::program::Invocation;
 use terrace_live::program::input::Inputs;
 use terrace_live::run::{Dram, Event, Outcome, Policies, Session, Way};
@@ -117,7 +117,7 @@ fn measure_in(
             run(session, &Way::AllDram, None)?.footprint
         }
     };
-    let limit = compare::limit(plan.dram, Some(footprint))?;
+    let limit = limit::limit(plan.dram, Some(footprint))?;
     // Samples miss a peak, and a tier more than half full makes the kernel give up clean copies,
     // which then are written again: a difference between tiers, not between the two halves.
     let roomy = Bytes(footprint.0.saturating_mul(2));

@@ -7,7 +7,7 @@ use terrace_base::{Bytes, Error, Nanos, Result, median};
 use terrace_live::group::counters::kernel_drops_zeros;
 use terrace_live::machine::sysctl;
 use terrace_live::measure::calibrate::{Calibration, calibrate};
-use terrace_live::measure::compare::require;
+use terrace_live::measure::limit::require;
 use terrace_live::program::Invocation;
 use terrace_live::program::input::Inputs;
 use terrace_live::run::{Dram, Event, Outcome, Session};

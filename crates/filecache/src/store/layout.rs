@@ -32,6 +32,12 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// Returns the key of a page; `None` beyond 16 TiB of a file.
+    pub fn of(stamp: Stamp, page: u64) -> Option<Self> {
+        let page = u32::try_from(page).ok()?;
+        Some(Self { stamp, page })
+    }
+
     /// Returns 32 bits of its hash.
     pub fn tag(self) -> u32 {
         let bytes = [

@@ -6,7 +6,7 @@
 use terrace_base::lock;
 
 use super::layout::{Geometry, Key};
-use super::{Reading, State, Store, index, key};
+use super::{Reading, State, Store, index};
 use crate::page::Page;
 
 /// A page that is to be read.
@@ -32,7 +32,7 @@ impl Store {
         {
             let mut state = lock(&self.state);
             for (at, page) in into.iter_mut().enumerate() {
-                let Some(key) = key(reading.stamp, first + at as u64) else {
+                let Some(key) = Key::of(reading.stamp, first + at as u64) else {
                     continue;
                 };
                 match state.find(key) {

@@ -11,16 +11,19 @@ mod index;
 mod layout;
 mod lookup;
 mod notes;
+mod reading;
 mod recovery;
+mod refusal;
 mod resize;
 mod ring;
 mod segment;
+mod state;
 mod turn;
 
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use terrace_base::{Bytes, Error, Nanos, Result, lock};
@@ -30,14 +33,14 @@ use crate::endurance::{Budget, Endurance};
 use crate::file::{self, Identity, Version};
 use crate::medium::Medium;
 use crate::page::Page;
-use files::{Files, Known};
-use index::Index;
-use layout::{Dropped, Geometry, Key, Record, Stamp};
-use ring::Ring;
+use layout::{Geometry, Key, Stamp};
 use segment::Segment;
+use state::State;
 
 pub use counts::Counts;
 pub(crate) use layout::Superblock;
+pub use reading::Reading;
+pub use refusal::Refusal;
 
 /// A store of pages on a medium.
 pub struct Store {
@@ -49,73 +52,6 @@ pub struct Store {
     state: Mutex<State>,
 }
 
-/// What changes under the lock.
-struct State {
-    id: [u8; 16],
-    ring: Ring,
-    index: Index,
-    files: Files,
-    open: Segment,
-    /// The segment that is being written.
-    sealed: Option<Arc<Segment>>,
-    /// Whether a thread makes room for the next segment.
-    turning: bool,
-    /// Pages that were dropped since the last footer.
-    dropped: Vec<Dropped>,
-    /// Files whose version has changed since the last footer.
-    changed: BTreeSet<Stamp>,
-    /// Files that had pages and are gone since the last footer.
-    gone: Vec<Record>,
-    budget: Option<Budget>,
-    counts: Counts,
-}
-
-/// A file as it is when it is read: pages that are read from it after this was made may be put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
-    file: Identity,
-    stamp: Stamp,
-    moment: u64,
-    version: Version,
-    /// Whether it is old enough for a later change to have other times, whatever the kernel.
-    is_old: bool,
-    /// Whether nothing changes it without making another version.
-    is_settled: bool,
-    rule: Rule,
-}
-
-impl Reading {
-    /// Returns a number of the file that no other file has or had, and that changes with a change behind our back.
-    pub fn stamp(&self) -> u64 {
-        self.stamp.0
-    }
-
-    /// Returns the version of the file.
-    pub fn version(&self) -> Version {
-        self.version
-    }
-
-    /// Whether nothing changes the file without making another version.
-    pub fn is_settled(&self) -> bool {
-        self.is_settled
-    }
-
-    /// Returns what the rules say of the file.
-    pub fn rule(&self) -> Rule {
-        self.rule
-    }
-
-    /// Notes what the rules say of the file: pages of a pinned one stay, as far as there is room for that.
-    pub fn set_rule(&mut self, rule: Rule) {
-        self.rule = rule;
-    }
-
-    /// Notes that the file is being changed, or may be without making another version: nothing is put as of this reading.
-    pub fn unsettle(&mut self) {
-        self.is_settled = false;
-    }
-}
-
 /// What came of putting a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Put {
@@ -125,17 +61,6 @@ pub struct Put {
     pub wrote: Bytes,
     /// Why it was not admitted, unless it is held already.
     pub refused: Option<Refusal>,
-}
-
-/// Why a page was not admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Its file has just changed, or may change without making another version.
-    Changed,
-    /// The budget of writes is used up.
-    Budget,
-    /// A full segment is being written.
-    Busy,
 }
 
 /// What a store holds now.
@@ -238,14 +163,14 @@ impl Store {
     /// Whether a page is held, as far as is known without reading it.
     pub fn contains(&self, reading: &Reading, page: u64) -> bool {
         let state = lock(&self.state);
-        key(reading.stamp, page).is_some_and(|key| state.index.get(key.tag()).is_some())
+        Key::of(reading.stamp, page).is_some_and(|key| state.index.get(key.tag()).is_some())
     }
 
     /// Puts a page that was read from the source after `reading` was made. A page that is held already is left as it
     /// is. The thread that fills a segment writes it.
     pub fn put(&self, reading: &Reading, page: u64, contents: &Page) -> Put {
         let mut put = Put::default();
-        let Some(key) = key(reading.stamp, page) else {
+        let Some(key) = Key::of(reading.stamp, page) else {
             return put;
         };
         let sum = key.sum(&contents.0);
@@ -430,100 +355,3 @@ impl Store {
         Nanos(self.began.elapsed().as_nanos() as u64)
     }
 }
-
-/// Returns the key of a page; `None` beyond 16 TiB of a file.
-fn key(stamp: Stamp, page: u64) -> Option<Key> {
-    let page = u32::try_from(page).ok()?;
-    Some(Key { stamp, page })
-}
-
-impl State {
-    /// Why a page may not be put, of a file as it was read.
-    fn refuses(&mut self, reading: &Reading, now: Nanos) -> Option<Refusal> {
-        let is_as_read = |known: &Known| {
-            known.stamp == reading.stamp && known.changed == reading.moment && known.changing == 0
-        };
-        let is_kept = reading.is_settled && reading.is_old;
-        if !is_kept || !self.files.get(reading.file).is_some_and(is_as_read) {
-            self.counts.refused_changed += 1;
-            return Some(Refusal::Changed);
-        }
-        if self
-            .budget
-            .as_mut()
-            .is_some_and(|budget| !budget.allows(now))
-        {
-            self.counts.refused_budget += 1;
-            return Some(Refusal::Budget);
-        }
-        None
-    }
-
-    fn append(&mut self, file: Identity, key: Key, sum: u64, page: &Page, stays: bool) {
-        let slot = self.open.push(key, sum, page);
-        self.index.insert(key.tag(), slot, sum);
-        self.index.pin(slot, stays);
-        if let Some(known) = self.files.get_mut(file) {
-            known.latest = self.open.sequence;
-        }
-    }
-
-    /// Drops pages of a file, and returns whether the next footer has room to say so.
-    fn drop_pages(&mut self, stamp: Stamp, pages: Range<u64>, geometry: Geometry) -> bool {
-        // Of a larger range more pages may be held than a footer has room for, and looking takes long.
-        if pages.end.saturating_sub(pages.start) > MOST_AT_ONCE {
-            return false;
-        }
-        for key in pages.filter_map(|page| key(stamp, page)) {
-            let Some(slot) = self.index.get(key.tag()) else {
-                continue;
-            };
-            self.counts.dropped += 1;
-            if !self.drop_page(key, slot, geometry) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Drops a page, wherever it is. Also one that is not on flash yet is noted: a page with the same tag may be.
-    fn drop_page(&mut self, key: Key, slot: u32, geometry: Geometry) -> bool {
-        self.open.leave_out(slot);
-        self.index.remove(key.tag());
-        self.dropped.push(Dropped {
-            stamp: key.stamp,
-            page: key.page.into(),
-        });
-        self.dropped.len() <= geometry.most_dropped() || {
-            self.dropped.pop();
-            false
-        }
-    }
-
-    /// Has the next footer say that a file is gone, if it has room: otherwise the next file with its identity is taken
-    /// for one that has changed behind the store, which is as safe.
-    fn note_gone(&mut self, file: Identity, geometry: Geometry) {
-        let Some(known) = self.files.get(file).filter(|known| known.latest > 0) else {
-            return;
-        };
-        if self.gone.len() < geometry.most_records() {
-            self.gone.push(Record {
-                identity: file,
-                stamp: known.stamp,
-                version: Version::NONE,
-            });
-        }
-    }
-
-    /// Has the next footer record a file, and returns whether it has room for that.
-    fn note_changed(&mut self, stamp: Stamp, geometry: Geometry) -> bool {
-        self.changed.insert(stamp);
-        self.changed.len() <= geometry.most_changed() || {
-            self.changed.remove(&stamp);
-            false
-        }
-    }
-}
-
-/// Pages that are dropped one by one; a file loses all of its pages if more are.
-const MOST_AT_ONCE: u64 = 1 << 16;

@@ -5,7 +5,7 @@ use std::io;
 use terrace_base::{Bytes, lock};
 
 use super::index::Index;
-use super::layout::{Geometry, Stamp, Superblock};
+use super::layout::{Geometry, Key, Stamp, Superblock};
 use super::segment::Segment;
 use super::{State, Store, notes, recovery};
 use crate::file::Identity;
@@ -154,7 +154,7 @@ impl State {
 
     fn pin(&mut self, stamp: Stamp, pages: std::ops::Range<u64>, stays: bool, geometry: Geometry) {
         let most = self.most_pinned(geometry);
-        for key in pages.filter_map(|page| super::key(stamp, page)) {
+        for key in pages.filter_map(|page| Key::of(stamp, page)) {
             let is_full = stays && self.index.pinned() >= most;
             if let Some(slot) = self.index.get(key.tag()).filter(|_| !is_full) {
                 self.index.pin(slot, stays);

@@ -1,5 +1,6 @@
 //! Checks what this machine can do and what is missing, each with the fix.
 
+mod cleaning;
 mod orphan;
 
 use std::borrow::Cow;
@@ -10,20 +11,20 @@ use serde::Serialize;
 
 use crate::fetch::advice::Advisor;
 use crate::group::hierarchy::Hierarchies;
-use crate::journal::leftover::{Cleaned, Found};
 use crate::journal::names::PREFIX;
 use crate::journal::{State, state_directory};
 use crate::machine::{peers, sysctl, view, zswap};
-use crate::measure::compare::kernel_release;
 use crate::nodes::topology::{self, Node};
 use crate::nodes::{self, balancing, chase};
+use crate::system::kernel;
 use crate::system::privilege;
 use crate::watch::faults::FaultStream;
 use crate::watch::pagemap::{Pagemap, scans_tables};
 use crate::{sched, tier};
-use orphan::Orphans;
-use terrace_base::{Bytes, Result};
+use terrace_base::Bytes;
 use terrace_policy::{Location, Memory, Page, Residence, Space};
+
+pub use cleaning::clean;
 
 /// Outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -118,7 +119,7 @@ fn either<T>(works: bool, found: T) -> std::result::Result<T, T> {
 }
 
 fn kernel() -> Check {
-    let release = kernel_release();
+    let release = kernel::release();
     let new_enough = parse_release(&release).is_some_and(|version| version >= OLDEST_KERNEL);
     let found = either(new_enough, format!("Linux {release}"));
     check("kernel", Missing, found, "boot Linux 5.10 or later")
@@ -417,7 +418,7 @@ fn free_space() -> Check {
 
 fn leftovers() -> Check {
     let by_hand = "see to it by hand";
-    let (found, fix) = match look_for_leftovers() {
+    let (found, fix) = match cleaning::look() {
         Ok(found) if found.is_empty() => (Ok("nothing left behind by a killed run"), ""),
         Ok(found) => {
             let state = state_directory();
@@ -436,107 +437,5 @@ fn leftovers() -> Check {
     check(LEFTOVERS, Optional, found, fix)
 }
 
-fn look_for_leftovers() -> Result<Found> {
-    let state = State::open(&state_directory())?;
-    look_with(state.as_ref())
-}
-
-/// Looks for what journals name, and for what no journal names.
-fn look_with(state: Option<&State>) -> Result<Found> {
-    let mut found = state.map_or_else(|| Ok(Found::default()), Found::look)?;
-    let orphans = Orphans::look(state, &found);
-    found.leftovers.extend(orphans.certain);
-    found.strays.extend(orphans.doubtful);
-    Ok(found)
-}
-
-/// Removes what killed runs left behind; returns what was removed and what was left. What is waited for is told to
-/// `say`.
-///
-/// # Errors
-/// A failure if the state directory cannot be used.
-pub fn clean(say: &mut dyn FnMut(&str)) -> Result<Cleaned> {
-    let path = state_directory();
-    let state = State::open(&path)?;
-    let _turn = state.as_ref().map(|state| state.take_turn(say));
-    let found = look_with(state.as_ref())?;
-    let mut all = Cleaned {
-        done: match found.strays.is_empty() {
-            true => Vec::new(),
-            // A journal that cannot be read may have named them.
-            false => put_knobs_back(&path),
-        },
-        left: found.strays,
-    };
-    if found.leftovers.is_empty() {
-        return Ok(all);
-    }
-    // Something without a journal may be left where no run has ever had this directory.
-    let state = state.map_or_else(|| State::make(&path), Ok)?;
-    for leftover in found.leftovers {
-        let cleaned = leftover.clean(&state, say);
-        all.done.extend(cleaned.done);
-        all.left.extend(cleaned.left);
-    }
-    Ok(all)
-}
-
-/// Puts back what dead runs have set, by the locks of the knobs alone; returns what that has
-/// changed.
-fn put_knobs_back(state: &Path) -> Vec<String> {
-    type Knob = (
-        &'static str,
-        fn() -> Option<String>,
-        fn(&Path) -> Result<()>,
-    );
-    let knobs: [Knob; 3] = [
-        ("vm.page-cluster", sysctl::current, sysctl::restore),
-        ("zswap", || Some(zswap::current()), zswap::restore),
-        (
-            "the mode of NUMA balancing",
-            balancing::current,
-            balancing::restore,
-        ),
-    ];
-    let mut done = Vec::new();
-    for (name, current, restore) in knobs {
-        let before = current();
-        // Another run has it, or nobody may set it: then nothing of a dead run is to be put back
-        // here.
-        let _ = restore(state);
-        match (before, current()) {
-            (Some(before), Some(now)) if before != now => {
-                done.push(format!("{name} is {now} again"))
-            }
-            _ => {}
-        }
-    }
-    if !peers::is_restored(state) && peers::restore(state).is_ok() {
-        done.push("mounts that were shared for programs are private again".to_owned());
-    }
-    done
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kernel_releases() {
-        assert_eq!(parse_release("6.1.0-30-amd64"), Some((6, 1)));
-        assert_eq!(parse_release("5.10"), Some((5, 10)));
-        assert_eq!(parse_release("x"), None);
-    }
-
-    #[test]
-    fn every_failed_check_names_its_fix() {
-        for check in examine() {
-            assert_eq!(
-                check.verdict == Verdict::Ok,
-                check.fix.is_none(),
-                "{check:?}"
-            );
-            assert!(!check.found.is_empty(), "{check:?}");
-        }
-    }
-}
+mod tests;

@@ -5,7 +5,9 @@ use std::path::Path;
 use tempfile::TempDir;
 use terrace_policy::{eviction, prefetch};
 
-use crate::measure::compare::{Request, Results, Step, perform, require};
+use crate::measure::compare::{Results, Step, perform};
+use crate::measure::limit::require;
+use crate::measure::request::Request;
 use crate::measure::suite::{Program, Suite};
 use crate::program::{self, Invocation};
 use crate::run::{self, Dram, Measures};

@@ -11,11 +11,11 @@ use terrace_base::{Bytes, Context, Error, Result, median};
 use terrace_policy::PAGE_BYTES;
 
 use crate::journal::state_directory;
-use crate::measure::compare::kernel_release;
 use crate::measure::device::{self, Device};
 use crate::measure::probe::Readings;
 use crate::program::Invocation;
 use crate::run::{Event, Session, Way};
+use crate::system::kernel;
 use crate::tier::{Choice, Demand, Spec};
 
 /// DRAM of the probe.
@@ -117,7 +117,7 @@ fn calibrate_in(
     session.prepare_tier(spec, Some(footprint), &demand, observer)?;
     Ok(Calibration {
         tier: session.tier(),
-        kernel: kernel_release(),
+        kernel: kernel::release(),
         swap: run_probe(session, probe)?,
         device,
     })

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use terrace_policy::{eviction, migration, prefetch};
-
+use super::limit::limit;
+use super::request::{Request, ways};
 use crate::group::hierarchy::Version;
 use crate::machine::sysctl;
 use crate::machine::view::View;
@@ -12,47 +12,10 @@ use crate::machine::zswap;
 use crate::nodes;
 use crate::program::Invocation;
 use crate::program::input::Inputs;
-use crate::run::{Dram, Event, Measures, Observer, Outcome, Policies, Session, Way};
-use crate::steer::lesson::LessonFile;
-use crate::steer::placement::Placement;
-use crate::system::dram;
-use crate::tier::{self, Demand, Spec};
+use crate::run::{Event, Observer, Outcome, Session, Way};
+use crate::system::{dram, kernel};
+use crate::tier::Demand;
 use terrace_base::{Bytes, Error, Exit, Result};
-
-/// A request: the program, and the machine to run it on.
-#[derive(Clone)]
-pub struct Request {
-    /// The program.
-    pub command: Invocation,
-    /// DRAM of the program.
-    pub dram: Dram,
-    /// Footprint of the program, if known.
-    pub footprint: Option<Bytes>,
-    /// Tier.
-    pub tier: tier::Choice,
-    /// zswap in front of the tier; `None` leaves it as the machine has it.
-    pub zswap: Option<zswap::Spec>,
-    /// Predictors, one way each; empty for the kernel alone.
-    pub prefetch: Vec<prefetch::Spec>,
-    /// Eviction policies, each with every predictor; not empty.
-    pub eviction: Vec<eviction::Spec>,
-    /// Which pages lie in DRAM if the tier is a memory node; `None` for the usual policy.
-    pub migration: Option<migration::Spec>,
-    /// Which objects stay in DRAM.
-    pub placement: Option<Placement>,
-    /// What earlier runs left to learn from, and each of these leaves to the next.
-    pub lesson: Option<LessonFile>,
-    /// Whether what the program writes to the tier is looked at.
-    pub writes: bool,
-    /// Time after which the program has its footprint, which is measured in the run itself; `None` for a run before it.
-    pub measure: Option<Duration>,
-    /// What is measured of each run beside its usual figures.
-    pub measures: Measures,
-    /// Whether to run all ways and not only the first.
-    pub compare: bool,
-    /// Repetitions of each way.
-    pub repeat: usize,
-}
 
 /// Effective settings.
 #[derive(Clone, Debug)]
@@ -202,143 +165,6 @@ pub fn perform(
     Ok(results)
 }
 
-impl Request {
-    /// # Errors
-    /// A usage error if memory would be compressed twice, or writes are to be looked at that cannot be.
-    fn check(&self) -> Result<()> {
-        self.check_node()?;
-        self.check_measure()?;
-        require(self.dram)?;
-        self.lesson.as_ref().map_or(Ok(()), LessonFile::check)?;
-        if self.writes && self.tier.spec != Some(Spec::Zram) {
-            return Err(Error::usage(
-                "--writes looks at places of the tier, and only those of zram tell what was written to them: a \
-                 place on a disk still holds what another page left there if its own is zeros, which the kernel \
-                 does not write; give --tier zram",
-            ));
-        }
-        if self.writes && self.zswap.is_none() && zswap::current() != "off" {
-            return Err(Error::usage(
-                "--writes looks at places of the tier, and zswap is on, which keeps pages from them; give --zswap off",
-            ));
-        }
-        match (&self.tier.spec, &self.zswap) {
-            (Some(Spec::Zram | Spec::TwoLevels(_)), Some(zswap::Spec::On { .. })) => {
-                Err(Error::usage(
-                    "a tier of zram is compressed memory already; leave --zswap out, or name a disk with \
-                 --tier",
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// # Errors
-    /// A usage error if the footprint is to be measured in a run that has no use for it, or needs it at its start.
-    fn check_measure(&self) -> Result<()> {
-        if self.measure.is_none() {
-            return Ok(());
-        }
-        let why = match () {
-            () if matches!(self.dram, Dram::Bytes(_)) => {
-                "--measure is for a --dram that is a share of the footprint, as 50%; leave it out"
-            }
-            () if self.node().is_some() => {
-                "--measure moves pages to swap, and a memory node has none; give --footprint SIZE"
-            }
-            () if self.placement.is_some() => {
-                "--place needs the budget when the program starts; give --footprint SIZE in place of --measure"
-            }
-            () => return Ok(()),
-        };
-        Err(Error::usage(why))
-    }
-
-    /// Returns the memory node that is the tier, if it is one.
-    fn node(&self) -> Option<u32> {
-        match self.tier.spec {
-            Some(Spec::Node(node)) => Some(node),
-            _ => None,
-        }
-    }
-
-    /// Returns the policy that says on which node pages lie.
-    fn migration(&self) -> migration::Spec {
-        let usual = || (&migration::benefit::ENTRY).into();
-        self.migration.clone().unwrap_or_else(usual)
-    }
-
-    /// # Errors
-    /// A usage error if an option is of swap where the tier is a node, or of nodes where it is not.
-    fn check_node(&self) -> Result<()> {
-        if self.node().is_none() {
-            return match &self.migration {
-                None => Ok(()),
-                Some(_) => Err(Error::usage(
-                    "--migration moves pages between memory nodes; name one with --tier, as node:1",
-                )),
-            };
-        }
-        // What the command names if its user does not.
-        let steered = self.prefetch.iter().any(|spec| spec.to_string() != "auto");
-        let mut evicts = self.eviction.iter().map(|spec| spec.entry().name);
-        let evicts = evicts.any(|name| !["hold", "kernel"].contains(&name));
-        let options = [
-            ("--tier-size", self.tier.allowed.is_some()),
-            ("--zswap", self.zswap.is_some()),
-            ("--writes", self.writes),
-            ("--learn", self.lesson.is_some()),
-            ("--prefetch", steered),
-            ("--eviction", evicts || self.eviction.len() > 1),
-        ];
-        match options.iter().find(|(_, given)| *given) {
-            Some((option, _)) => Err(Error::usage(format!(
-                "{option} is of swap, and on a memory node nothing is swapped; leave it out, or name another --tier"
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether a run without a limit comes first to measure the footprint.
-    fn is_measured_first(&self) -> bool {
-        let needs_it = self.compare || matches!(self.dram, Dram::Share(_));
-        self.footprint.is_none() && self.measure.is_none() && needs_it
-    }
-}
-
-/// Returns the ways in the order in which each repetition runs them.
-fn ways(request: &Request) -> Vec<Way> {
-    if request.node().is_some() {
-        let never = Way::Migration((&migration::never::ENTRY).into());
-        let placed = request.placement.as_ref().map(|_| Way::Placed);
-        let ours = match (request.migration(), &placed) {
-            // Nothing but what is placed comes to the fast node.
-            (spec, Some(_)) if nodes::moves_nothing(&spec) => None,
-            (spec, _) => Some(Way::Migration(spec)),
-        };
-        let others = [Way::AllDram, Way::KernelTiering, never];
-        return match request.compare {
-            true => others.into_iter().chain(placed).chain(ours).collect(),
-            false => ours.or(placed).into_iter().collect(),
-        };
-    }
-    let mut steered = request.prefetch.iter().flat_map(|prefetch| {
-        request.eviction.iter().map(|eviction| {
-            Way::Terrace(Policies {
-                prefetch: prefetch.clone(),
-                eviction: eviction.clone(),
-                lesson: request.lesson.clone(),
-            })
-        })
-    });
-    let placed = request.placement.as_ref().map(|_| Way::Placed);
-    let others = [Way::AllDram, Way::Kernel, Way::KernelCpf];
-    match request.compare {
-        true => others.into_iter().chain(placed).chain(steered).collect(),
-        false => vec![steered.next().or(placed).unwrap_or(Way::Kernel)],
-    }
-}
-
 struct Performance<'a> {
     session: Session,
     inputs: Inputs,
@@ -415,7 +241,7 @@ impl Performance<'_> {
                 page_cluster: sysctl::current().unwrap_or_default(),
                 cgroup: self.session.cgroup_version(),
                 view: self.session.view(&request.command),
-                kernel: kernel_release(),
+                kernel: kernel::release(),
                 machine_memory: dram::total(),
                 cpus: std::thread::available_parallelism().map_or(1, usize::from),
             },
@@ -520,176 +346,5 @@ impl Performance<'_> {
             run: (self.done + 1).min(self.of),
             of: self.of,
         }
-    }
-}
-
-/// Smallest budget: with less, a program is killed before it has begun.
-const SMALLEST: Bytes = Bytes(1 << 20);
-
-/// # Errors
-/// A usage error if a budget is too small for any program.
-fn enough(budget: Bytes) -> Result<()> {
-    match budget < SMALLEST {
-        true => Err(Error::usage(format!(
-            "{budget} of DRAM are too few for any program to run in; give --dram {SMALLEST} or more"
-        ))),
-        false => Ok(()),
-    }
-}
-
-/// Checks that a budget that is given in bytes is large enough.
-///
-/// # Errors
-/// A usage error if it is not.
-pub fn require(dram: Dram) -> Result<()> {
-    match dram {
-        Dram::Bytes(bytes) => enough(bytes),
-        Dram::Share(_) => Ok(()),
-    }
-}
-
-/// Returns the budget in bytes.
-///
-/// # Errors
-/// A usage error if it is too little, or the footprint is unknown.
-pub fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
-    let share = match dram {
-        Dram::Bytes(bytes) => return enough(bytes).map(|()| bytes),
-        Dram::Share(share) => share,
-    };
-    let missing = "a share of the footprint needs the footprint; give --footprint SIZE";
-    let footprint = footprint.ok_or_else(|| Error::usage(missing))?;
-    let bytes = Bytes((footprint.0 as f64 * share) as u64);
-    match bytes < SMALLEST {
-        true => Err(Error::usage(format!(
-            "{bytes} of DRAM, that share of a footprint of {footprint}, are too few to run in; give \
-             --dram as a size"
-        ))),
-        false => Ok(bytes),
-    }
-}
-
-/// Returns the kernel's release, as `uname -r` prints it.
-pub fn kernel_release() -> String {
-    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    text.trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(compare: bool, prefetch: &[&str]) -> Request {
-        let spec = |name: &&str| prefetch::Spec::parse(name).expect("it is there");
-        Request {
-            command: vec!["true".into()].into(),
-            dram: Dram::Share(0.5),
-            footprint: None,
-            tier: tier::Choice::default(),
-            zswap: None,
-            prefetch: prefetch.iter().map(spec).collect(),
-            eviction: vec![eviction::Spec::default()],
-            migration: None,
-            placement: None,
-            lesson: None,
-            writes: false,
-            measure: None,
-            measures: Measures::default(),
-            compare,
-            repeat: 1,
-        }
-    }
-
-    fn placement() -> Placement {
-        Placement {
-            path: "p".into(),
-            program: "true".into(),
-            bytes: Bytes(0),
-            sites: Vec::new(),
-        }
-    }
-
-    fn names(request: &Request) -> Vec<&'static str> {
-        ways(request).iter().map(Way::name).collect()
-    }
-
-    #[test]
-    fn which_ways_a_request_runs() {
-        assert_eq!(names(&request(false, &["stream"])), ["terrace"]);
-        assert_eq!(names(&request(false, &[])), ["kernel"]);
-        assert_eq!(
-            names(&request(true, &["stream"])),
-            ["all-dram", "kernel", "kernel-cpf", "terrace"]
-        );
-        assert_eq!(
-            names(&request(true, &[])),
-            ["all-dram", "kernel", "kernel-cpf"]
-        );
-        let placed = |compare, prefetch: &[&str]| {
-            names(&Request {
-                placement: Some(placement()),
-                ..request(compare, prefetch)
-            })
-        };
-        assert_eq!(placed(false, &[]), ["placed"]);
-        assert_eq!(placed(false, &["stream"]), ["terrace"]);
-        assert_eq!(
-            placed(true, &["stream"]),
-            ["all-dram", "kernel", "kernel-cpf", "placed", "terrace"]
-        );
-        assert_eq!(
-            names(&request(true, &["stream", "spatial"])),
-            ["all-dram", "kernel", "kernel-cpf", "terrace", "terrace"]
-        );
-    }
-
-    #[test]
-    fn on_a_node_pages_move_and_nothing_is_swapped() {
-        let mut request = request(true, &["auto"]);
-        request.tier.spec = Some(Spec::Node(1));
-        assert_eq!(
-            names(&request),
-            ["all-dram", "kernel-tiering", "terrace", "terrace"]
-        );
-        assert_eq!(request.check_node(), Ok(()));
-        request.placement = Some(placement());
-        assert_eq!(
-            names(&request),
-            ["all-dram", "kernel-tiering", "terrace", "placed", "terrace"]
-        );
-        request.migration = Some((&migration::never::ENTRY).into());
-        assert_eq!(
-            names(&request),
-            ["all-dram", "kernel-tiering", "terrace", "placed"]
-        );
-        request.compare = false;
-        assert_eq!(names(&request), ["placed"]);
-        (request.placement, request.migration) = (None, None);
-        assert_eq!(names(&request), ["terrace"]);
-        request.prefetch = vec![prefetch::Spec::parse("stream").unwrap()];
-        let said = request.check_node().unwrap_err().to_string();
-        assert!(said.starts_with("--prefetch is of swap"), "{said}");
-        request.tier.spec = None;
-        assert_eq!(request.check_node(), Ok(()));
-        request.migration = Some((&migration::hot::ENTRY).into());
-        let said = request.check_node().unwrap_err().to_string();
-        assert!(said.contains("as node:1"), "{said}");
-    }
-
-    #[test]
-    fn a_share_is_of_the_footprint() {
-        let footprint = Some(Bytes(16 << 20));
-        assert_eq!(limit(Dram::Share(0.25), footprint), Ok(Bytes(4 << 20)));
-        let error = limit(Dram::Share(0.01), footprint).unwrap_err().to_string();
-        assert!(error.contains("too few to run in"), "{error}");
-        assert!(
-            !error.contains("--footprint"),
-            "validate has no such option: {error}"
-        );
-        assert_eq!(limit(Dram::Bytes(SMALLEST), None), Ok(SMALLEST));
-        let error = limit(Dram::Bytes(Bytes(4096)), None);
-        let error = error.unwrap_err().to_string();
-        assert!(error.contains("--dram 1.00 MiB or more"), "{error}");
-        assert!(limit(Dram::Share(0.5), None).is_err());
     }
 }

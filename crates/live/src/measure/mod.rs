@@ -4,5 +4,7 @@ pub mod bench;
 pub mod calibrate;
 pub mod compare;
 pub mod device;
+pub mod limit;
 pub mod probe;
+pub mod request;
 pub mod suite;

@@ -4,6 +4,7 @@ pub(crate) mod busy;
 pub(crate) mod clock;
 pub mod cpus;
 pub mod dram;
+pub mod kernel;
 pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod perf;

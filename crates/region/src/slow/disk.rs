@@ -1,14 +1,16 @@
 //! A file or a block device, past the page cache, with several transfers under way.
 
+mod part;
+
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use io_uring::{IoUring, opcode, types};
+use io_uring::IoUring;
 use rustc_hash::FxHashMap;
 use terrace_base::block::header::HEADER;
 use terrace_base::{Context, Result};
@@ -20,6 +22,7 @@ use super::layers::Layers;
 use super::nameless::open_in;
 use super::{Buffer, Done, Read, Side, Slow, Wait, Write};
 use crate::descriptor::Kept;
+use part::Part;
 
 /// Transfers that the kernel is given at once. A disk that is asked for 32 pages at once reads three times
 /// as many a second as for one at a time.
@@ -89,23 +92,6 @@ struct Row {
 
 // SAFETY: the parts point to the buffers of `pages`, which go wherever the row does.
 unsafe impl Send for Row {}
-
-/// A part of a page, in a row.
-#[derive(Clone, Copy)]
-struct Part {
-    ticket: u32,
-    write: bool,
-    layer: u8,
-    /// Buffers of a [`Row`], if it is the transfer of one; the number of bytes is that of all of them.
-    row: Option<(*const libc::iovec, u32)>,
-    /// The buffer of its flight at the part's first byte.
-    bytes: *mut u8,
-    number: u32,
-    offset: u64,
-}
-
-// SAFETY: the buffer is owned by the flight, which goes wherever the part does.
-unsafe impl Send for Part {}
 
 impl Disk {
     /// Uses a file without a name in a directory, which is gone when this is.
@@ -495,42 +481,6 @@ impl Flight {
             ticket,
             buffer: self.buffer,
             result: self.result,
-        }
-    }
-}
-
-impl Part {
-    fn entry(self, file: RawFd) -> io_uring::squeue::Entry {
-        let Self { bytes, number, .. } = self;
-        let (file, offset) = (types::Fd(file), self.offset);
-        let entry = match (self.row, self.write) {
-            (Some((parts, pages)), true) => opcode::Writev::new(file, parts, pages)
-                .offset(offset)
-                .build(),
-            (Some((parts, pages)), false) => opcode::Readv::new(file, parts, pages)
-                .offset(offset)
-                .build(),
-            (None, true) => opcode::Write::new(file, bytes, number)
-                .offset(offset)
-                .build(),
-            (None, false) => opcode::Read::new(file, bytes, number)
-                .offset(offset)
-                .build(),
-        };
-        entry.user_data(self.data())
-    }
-
-    /// Returns what the end of the part is known by: its ticket, and the bytes that it has if all went well.
-    fn data(self) -> u64 {
-        u64::from(self.number) << 32 | u64::from(self.ticket)
-    }
-
-    fn carry_out(self, file: &File) -> io::Result<()> {
-        // SAFETY: the part lies in the buffer of its flight, which nothing else refers to.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(self.bytes, self.number as usize) };
-        match self.write {
-            true => file.write_all_at(bytes, self.offset),
-            false => file.read_exact_at(bytes, self.offset),
         }
     }
 }

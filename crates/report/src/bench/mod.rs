@@ -5,8 +5,8 @@ mod table;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Error, Result};
 use terrace_live::measure::bench;
-use terrace_live::measure::compare::kernel_release;
 use terrace_live::system::dram;
+use terrace_live::system::kernel;
 
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
@@ -65,7 +65,7 @@ impl BenchDocument {
             schema: SCHEMA.to_owned(),
             suite: suite.to_owned(),
             machine: Machine {
-                kernel: kernel_release(),
+                kernel: kernel::release(),
                 cpus: std::thread::available_parallelism().map_or(1, usize::from),
                 memory_bytes: dram::total().0,
             },

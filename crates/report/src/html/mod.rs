@@ -16,8 +16,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use serde_json::Value;
 use terrace_base::Result;
-use terrace_live::measure::compare::kernel_release;
 use terrace_live::system::dram;
+use terrace_live::system::kernel;
 use terrace_policy::prefetch::{Count, LifeStory};
 
 use crate::flat::{flat, plain};
@@ -179,7 +179,7 @@ pub(crate) fn ends() -> impl Iterator<Item = &'static Count> {
 fn machine() -> Vec<(String, Value)> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     [
-        ("kernel", format!("Linux {}", kernel_release())),
+        ("kernel", format!("Linux {}", kernel::release())),
         ("CPUs", cpus.to_string()),
         ("memory", dram::total().to_string()),
         ("terrace", env!("CARGO_PKG_VERSION").to_owned()),

@@ -3,10 +3,10 @@
 use comfy_table::Table;
 use serde::Serialize;
 use terrace_base::Bytes;
-use terrace_live::measure::compare::kernel_release;
 use terrace_live::sched::cache::Cache;
 use terrace_live::sched::counters;
 use terrace_live::sched::profile::{Beside, Neighbour, Results};
+use terrace_live::system::kernel;
 
 use super::{or_dash, seconds};
 use crate::document::Document;
@@ -71,7 +71,7 @@ impl ProfileDocument {
             cache: results.cache.clone(),
             runs: results.runs.iter().map(run).collect(),
             misses_not_counted: counters::missing().map(str::to_owned),
-            kernel: kernel_release(),
+            kernel: kernel::release(),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, median};
-use terrace_live::measure::compare::kernel_release;
 use terrace_live::sched::compare::{Request, Results, Runs};
 use terrace_live::sched::counters;
 use terrace_live::sched::machine::stated_cache;
 use terrace_live::sched::{ProgramFigures, Spell};
 use terrace_live::system::dram;
+use terrace_live::system::kernel;
 
 use super::{after_switch, picture};
 use crate::document::Document;
@@ -155,7 +155,7 @@ impl SchedDocument {
                 repeat: request.repeat,
                 llc_bytes: llc.map(|Bytes(bytes)| bytes),
                 misses_not_counted: counters::missing().map(str::to_owned),
-                kernel: kernel_release(),
+                kernel: kernel::release(),
                 machine_memory_bytes: dram::total().0,
                 terrace: env!("CARGO_PKG_VERSION").to_owned(),
             },
