@@ -14,6 +14,7 @@ use std::path::Path;
 use crate::allocator::index::Holds;
 use crate::error::Result;
 use crate::heap::Heap;
+use crate::journal::PAGE_BYTES;
 use crate::layout::header;
 use crate::medium::mapped::Mode;
 use crate::medium::{Mapped, Medium};
@@ -24,9 +25,6 @@ const PIECE_BYTES: u64 = 64 << 10;
 const FEW_PAGES: usize = 256;
 /// The most passes before the last one: threads may change pages as fast as they are copied.
 const MAX_PASSES: usize = 8;
-
-/// Bytes of a page of which a change is noted.
-pub(crate) const PAGE_BYTES: u64 = 4096;
 
 impl<M: Medium> Heap<M> {
     /// Copies the pool to a new file, which gets its name when the copy is whole and durable. Other threads

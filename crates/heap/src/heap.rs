@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::containers::compacted::Pass;
+use crate::containers::compacting::Pass;
 use crate::error::{Cause, Error, Result, ensure};
 use crate::guard::{Inside, Writing, has_transaction};
 use crate::layout::FIELD_MAX;

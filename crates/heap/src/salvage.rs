@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::containers::salvaged::{Lost, is_of_container, salvage as salvage_container};
+use crate::containers::salvaged::{is_of_container, salvage as salvage_container};
+use crate::containers::salvaging::Lost;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::layout::root::{ROOT_BYTES, ROOT_WORDS, Root};
@@ -83,7 +84,7 @@ impl Salvaged {
     }
 
     fn find(&mut self, offset: u64, what: String) {
-        match self.findings.len() < crate::containers::salvaged::KEPT {
+        match self.findings.len() < crate::containers::salvaging::KEPT {
             true => self.findings.push(Finding { offset, what }),
             false => self.more += 1,
         }

@@ -10,7 +10,7 @@ use crate::layout::Geometry;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
 
-use super::compacted::Mover;
+use super::compacting::Mover;
 use super::data::Value;
 
 /// Bit that marks a value that lies apart, in a word that holds its length.

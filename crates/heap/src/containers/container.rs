@@ -16,7 +16,7 @@ use crate::sink::Source;
 use crate::transaction::Transaction;
 use crate::transaction::held::Guarded;
 
-use super::emptied::{Emptying, clear};
+use super::emptying::{Emptying, clear};
 
 pub(super) mod sealed {
     /// Keeps other crates from writing containers.

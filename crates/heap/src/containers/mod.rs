@@ -7,15 +7,19 @@
 mod apart;
 pub mod btree_map;
 pub(crate) mod compacted;
+pub(crate) mod compacting;
 mod container;
 mod data;
 pub(crate) mod emptied;
+mod emptying;
 pub mod hash_map;
 mod identity;
-pub(crate) mod inspected;
+mod inspected;
+mod inspecting;
 pub mod queue;
 mod root;
 pub(crate) mod salvaged;
+pub(crate) mod salvaging;
 mod types;
 pub mod vector;
 

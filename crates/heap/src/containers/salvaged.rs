@@ -1,85 +1,18 @@
 //! Containers of a damaged pool, and new ones that hold what can be read of them.
 
-use crate::error::{Cause, Error, Result};
-use crate::guard::Guard;
+use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::layout::FIELD_MAX;
 use crate::layout::root::{ROOT_WORDS, Root, pointer};
 use crate::lock::lock;
 use crate::medium::Medium;
-use crate::operation::Operation;
 use crate::pool::Pool;
 use crate::ptr::Place;
 use crate::sink::Source;
-use crate::survey::Finding;
 
-use super::inspected::order_of;
-use super::types::{Described, Types};
+use super::salvaging::{Found, Lost};
+use super::types::Described;
 use super::{btree_map, hash_map, queue, vector};
-
-/// Takes the key and the value of an entry that could be read.
-pub(super) type Take<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
-
-/// Findings of which the sentence is kept.
-pub(crate) const KEPT: usize = 100;
-
-/// What could not be read.
-#[derive(Default)]
-pub(crate) struct Lost {
-    /// Entries and elements.
-    pub entries: u64,
-    /// Parts of containers, each of a number of entries that is not known.
-    pub parts: u64,
-    /// The first findings.
-    pub findings: Vec<Finding>,
-    /// All findings.
-    pub found: u64,
-}
-
-impl Lost {
-    /// Notes an entry that cannot be read.
-    pub fn entry(&mut self, at: u64, what: String) {
-        self.entries += 1;
-        self.note(at, what);
-    }
-
-    /// Notes a part of a container that cannot be read.
-    pub fn part(&mut self, at: u64, what: String) {
-        self.parts += 1;
-        self.note(at, what);
-    }
-
-    fn note(&mut self, offset: u64, what: String) {
-        self.found += 1;
-        if self.findings.len() < KEPT {
-            self.findings.push(Finding { offset, what });
-        }
-    }
-}
-
-/// Carries out one operation of a heap that no other thread knows; the pool grows if it is full.
-///
-/// # Errors
-///
-/// The pool cannot grow, or a fence failed.
-pub(super) fn operate<M: Medium, R>(
-    heap: &Heap<M>,
-    mut work: impl FnMut(&mut Operation<M>) -> Result<R>,
-) -> Result<R> {
-    let core = heap.core();
-    loop {
-        let done = core.with_room(|| {
-            let mut operation = Operation::begin(core, None)?;
-            let done = work(&mut operation)?;
-            operation.commit()?;
-            Ok(done)
-        });
-        match done {
-            Err(error) if error.cause() == Cause::Full => heap.grow(heap.len() / 4 * 5)?,
-            done => return done,
-        }
-    }
-}
 
 /// Returns whether a root is that of a container by its kind.
 pub(crate) fn is_of_container(kind: u16) -> bool {
@@ -119,32 +52,6 @@ pub(crate) fn salvage<M: Medium, N: Medium>(
         vector::ROOT_KIND => vector::salvage_into(pool, &found, heap, place, lost),
         _ => hash_map::salvage_into(pool, &found, heap, place, lost),
     }
-}
-
-/// A container of a damaged pool.
-pub(super) struct Found {
-    pub table: u64,
-    pub types: Types,
-}
-
-impl Found {
-    /// Returns the bytes of keys and values, or of elements twice, as tables have them.
-    pub fn sizes(&self) -> [u32; 2] {
-        let mut sizes = self.types.0.iter().map(|of| of.bytes);
-        let first = sizes.next();
-        let last = sizes.next_back().or(first);
-        [first, last].map(|size| size.unwrap_or(0))
-    }
-
-    /// Returns the order of keys, if it is known.
-    pub fn order(&self) -> Option<super::inspected::Order> {
-        order_of(&self.types)
-    }
-}
-
-/// Returns the guard of a container that no other thread knows.
-pub(super) fn guard() -> Guard {
-    Guard::new(None)
 }
 
 fn start<M: Medium>(pool: &Pool<M>, at: u64, root: &Root) -> Result<Option<Found>> {

@@ -27,6 +27,7 @@ use crate::medium::{Counts, Kind, Medium, WORD_BYTES, forward};
 
 use entry::Place;
 use noted::Noted;
+pub(crate) use noted::PAGE_BYTES;
 use numbers::{number, set_number};
 use writer::Writer;
 

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use crate::copy::PAGE_BYTES;
+/// Bytes of a page of which a change is noted.
+pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// The pages of a pool that were flushed since noting has begun.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use crate::sink::{Contents, Sink};
 
 use super::super::apart::Stored;
 use super::super::data::{Key, Value};
-use super::super::emptied::{Emptying, Progress, STEP};
+use super::super::emptying::{Emptying, Progress, STEP};
 use super::layout::{
     HEAD_BYTES, HEAD_WORDS, Head, MAX_INLINE, MAX_KEY, Root, SLOTS, Slot, damaged, root_at,
 };

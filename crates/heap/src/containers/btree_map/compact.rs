@@ -10,7 +10,7 @@ use crate::error::{Result, ensure};
 use crate::medium::Medium;
 use crate::sink::{Sink, Source};
 
-use super::super::compacted::{Compacting, Mover, Phase, Position};
+use super::super::compacting::{Compacting, Mover, Phase, Position};
 use super::layout::{Head, Root, SLOTS, Slot, damaged};
 use super::node::{Entry, Path};
 use super::tree::Tree;

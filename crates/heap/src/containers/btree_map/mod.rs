@@ -31,12 +31,12 @@ use crate::ptr::Place;
 use crate::sink::Source;
 use crate::transaction::held::Guarded;
 
-use super::compacted::Compacting;
+use super::compacting::Compacting;
 use super::container::{Handle, container};
 use super::data::{Bytewise, Key, Value, said_bytes};
-use super::emptied::Emptying;
-use super::inspected::Inspecting;
-use super::salvaged::{Found, Lost, guard};
+use super::emptying::Emptying;
+use super::inspecting::Inspecting;
+use super::salvaging::{Found, Lost, guard};
 use super::types::Types;
 
 pub use cursor::{Cursor, Entry};

@@ -8,7 +8,7 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 
 use super::super::data::{Bytewise, Key, Value};
-use super::super::emptied::empty;
+use super::super::emptying::empty;
 use super::cursor::Cursor;
 use super::iter::Range;
 use super::node::Side;

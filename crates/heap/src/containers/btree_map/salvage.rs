@@ -7,8 +7,8 @@ use crate::heap::Heap;
 use crate::medium::Medium;
 use crate::sink::Source;
 
-use super::super::inspected::Order;
-use super::super::salvaged::{Lost, Take, operate};
+use super::super::inspecting::Order;
+use super::super::salvaging::{Lost, Take, operate};
 use super::layout::{Head, Root, damaged};
 use super::node::Entry;
 use super::tree::Tree;

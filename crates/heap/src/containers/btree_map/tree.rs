@@ -12,7 +12,7 @@ use crate::transaction::held::Guarded;
 
 use super::super::apart::Parts;
 use super::super::data::{Key, Value, other_sizes};
-use super::super::inspected::{Inspecting, Order};
+use super::super::inspecting::{Inspecting, Order};
 use super::layout::{HEAD_BYTES, Head, MAGIC, TABLE_WORDS, damaged};
 
 /// Says that entries were not counted yet.

@@ -4,11 +4,8 @@ use crate::error::{Error, Result};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::sink::Source;
 
-use super::layout::{CHECKED_SLOTS, SLOTS, slots, tag_of};
+use super::layout::{CHECKED_SLOTS, LINE_WORDS, slots, tag_of};
 use super::sums::expect_line;
-
-/// The words of a line.
-pub(super) const LINE_WORDS: usize = SLOTS + 1;
 
 /// The most lines of a sound chain: a map grows long before.
 const MAX_CHAIN: usize = 1 << 16;

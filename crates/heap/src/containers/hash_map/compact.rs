@@ -7,8 +7,9 @@ use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 use crate::sink::{Sink, Source};
 
-use super::super::compacted::{Compacting, Mover, Phase, Position};
-use super::chain::{Chain, LINE_WORDS};
+use super::super::compacting::{Compacting, Mover, Phase, Position};
+use super::chain::Chain;
+use super::layout::LINE_WORDS;
 use super::layout::{LINES, slots};
 use super::sums::{expect_line, make_line};
 use super::table::Table;

@@ -9,7 +9,7 @@ use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
 
 use super::super::apart::{APART, Parts, Stored};
-use super::super::compacted::Mover;
+use super::super::compacting::Mover;
 use super::super::data::Value;
 use super::layout::{ANY, Shape};
 

@@ -62,6 +62,8 @@ pub(super) const LINES: u64 = 4;
 pub(super) const GROUP_BYTES: u64 = LINES * LINE_BYTES;
 /// Slots of a line; the word behind them points to another line.
 pub(super) const SLOTS: usize = 7;
+/// The words of a line.
+pub(super) const LINE_WORDS: usize = SLOTS + 1;
 /// Slots of a line that has a check.
 pub(super) const CHECKED_SLOTS: usize = 6;
 /// Average number of entries in a group at which the table grows: half of its slots, so that one line in

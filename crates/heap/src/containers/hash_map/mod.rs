@@ -6,6 +6,7 @@
 //! grows.
 
 mod chain;
+mod checked;
 mod compact;
 mod entry;
 mod grow;
@@ -27,12 +28,12 @@ use crate::pool::Pool;
 use crate::ptr::Place;
 use crate::transaction::held::Guarded;
 
-use super::compacted::Compacting;
+use super::compacting::Compacting;
 use super::container::{Handle, container};
 use super::data::{Value, other_sizes, said_bytes};
-use super::emptied::{Emptying, clear};
-use super::inspected::Inspecting;
-use super::salvaged::{Found, Lost};
+use super::emptying::{Emptying, clear};
+use super::inspecting::Inspecting;
+use super::salvaging::{Found, Lost};
 use super::types::Types;
 
 pub use iter::Iter;

@@ -6,7 +6,7 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 
 use super::super::data::Value;
-use super::super::emptied::empty;
+use super::super::emptying::empty;
 use super::HashMap;
 use super::entry::New;
 use super::iter::Iter;

@@ -10,9 +10,9 @@ use crate::medium::{LINE_BYTES, Medium};
 use crate::pool::Pool;
 use crate::sink::Source;
 
-use super::super::salvaged::{Lost, Take, operate};
-use super::chain::LINE_WORDS;
+use super::super::salvaging::{Lost, Take, operate};
 use super::entry::{New, damaged};
+use super::layout::LINE_WORDS;
 use super::layout::{LINES, Shape, TABLE_WORDS, group_of, line_of, slots};
 use super::sums::{expect_line, expect_table};
 use super::table::Table;

@@ -4,19 +4,17 @@
 use crate::checksum::checksum;
 use crate::error::{Error, Result, ensure};
 use crate::medium::{LINE_BYTES, WORD_BYTES};
-use crate::sink::{Contents, Sink, Source};
+use crate::sink::{Contents, Sink};
 
-use super::chain::LINE_WORDS;
-use super::layout::{DIRECTORY_WORD, TABLE_WORDS};
-use super::table::Table;
+use super::layout::{DIRECTORY_WORD, LINE_WORDS, TABLE_WORDS};
 
 /// Index of the words with the checks of the words before the directory, and of the directory.
-const HEAD_CHECK: usize = TABLE_WORDS - 2;
+pub(super) const HEAD_CHECK: usize = TABLE_WORDS - 2;
 /// Index of the word of a line with its check.
-const LINE_CHECK: usize = LINE_WORDS - 1;
+pub(super) const LINE_CHECK: usize = LINE_WORDS - 1;
 
 /// The two checks of a table at an offset.
-fn table_checks(at: u64, words: &[u64]) -> [u64; 2] {
+pub(super) fn table_checks(at: u64, words: &[u64]) -> [u64; 2] {
     let (head, directory) = words[..HEAD_CHECK].split_at(DIRECTORY_WORD as usize);
     [checksum(at, head), checksum(!at, directory)]
 }
@@ -76,84 +74,6 @@ pub(super) fn make_lines<S: Sink>(sink: &mut S, bytes: u64) -> Result<u64> {
     match sink.pool().geometry.checksums {
         false => sink.make(&Contents::Zeros(bytes)),
         true => sink.make(&Contents::Placed(bytes, &|at| empty_lines(at, bytes))),
-    }
-}
-
-impl Table {
-    /// Changes a word of a line.
-    pub fn set_in_line<S: Sink>(&self, sink: &mut S, line: u64, at: u64, word: u64) -> Result<()> {
-        if self.shape.checked {
-            let mut words = sink.words::<LINE_WORDS>(line)?;
-            words[((at - line) / WORD_BYTES) as usize] = word;
-            seal_line(line, &mut words);
-            sink.set(line + LINE_CHECK as u64 * WORD_BYTES, words[LINE_CHECK])?;
-        }
-        sink.set(at, word)
-    }
-
-    /// Stores the checks of the table, after its words were changed.
-    pub fn seal<S: Sink>(&self, sink: &mut S) -> Result<()> {
-        if !self.shape.checked {
-            return Ok(());
-        }
-        let words = sink.words::<TABLE_WORDS>(self.at)?;
-        for (i, check) in (HEAD_CHECK..).zip(table_checks(self.at, &words)) {
-            if words[i] != check {
-                sink.set(self.at + i as u64 * WORD_BYTES, check)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks the table before its words are read or changed.
-    ///
-    /// # Errors
-    ///
-    /// It is damaged.
-    pub fn expect(&self, source: &impl Source) -> Result<()> {
-        match self.shape.checked {
-            true => expect_table(self.at, &source.words(self.at)?),
-            false => Ok(()),
-        }
-    }
-
-    /// Returns the check of a page of the directory, and where it is.
-    fn page_check(&self, source: &impl Source, page: u64) -> Result<(u64, u64)> {
-        let mut words = vec![0; (self.shape.page_bytes() / WORD_BYTES) as usize];
-        source.load(page, &mut words)?;
-        Ok((checksum(page, &words), page + self.shape.page_bytes()))
-    }
-
-    /// Checks a page of the directory.
-    ///
-    /// # Errors
-    ///
-    /// It is damaged.
-    pub fn expect_page(&self, source: &impl Source, page: u64) -> Result<()> {
-        if !self.shape.checked {
-            return Ok(());
-        }
-        let (check, at) = self.page_check(source, page)?;
-        ensure(source.word(at)? == check, || {
-            Error::damaged(format!("a hash map is damaged: its page at {page} is"))
-        })
-    }
-
-    /// Stores the check of a page, after its words were changed.
-    pub fn seal_page<S: Sink>(&self, sink: &mut S, page: u64) -> Result<()> {
-        if !self.shape.checked {
-            return Ok(());
-        }
-        let (check, at) = self.page_check(sink, page)?;
-        sink.set(at, check)
-    }
-
-    /// Makes a page of the directory.
-    pub fn make_page<S: Sink>(&self, sink: &mut S, words: &[u64]) -> Result<u64> {
-        match self.shape.checked {
-            false => sink.make_words(words),
-            true => sink.make(&Contents::Checked(&[bytemuck::cast_slice(words)])),
-        }
     }
 }
 

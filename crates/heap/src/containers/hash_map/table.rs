@@ -17,12 +17,13 @@ use crate::sink::{Sink, Source};
 use crate::transaction::held::Guarded;
 
 use super::super::data::Value;
-use super::super::emptied::{Emptying, Progress, STEP};
-use super::super::inspected::{Inspecting, Order};
+use super::super::emptying::{Emptying, Progress, STEP};
+use super::super::inspecting::{Inspecting, Order};
 use super::super::root::make_table;
 use super::super::types::Types;
-use super::chain::{Chain, LINE_WORDS, Search, count, search};
+use super::chain::{Chain, Search, count, search};
 use super::entry::{Entries, Entry, New};
+use super::layout::LINE_WORDS;
 use super::layout::{
     CHECKED_SLOTS, DESCRIBED, FULL, GROUP_BYTES, GROUPS_WORD, LINES, Pointer, SLOTS, Shape,
     TABLE_WORDS, group_of, line_of, tag_of,

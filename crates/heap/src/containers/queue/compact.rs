@@ -5,7 +5,7 @@ use crate::error::{Result, ensure};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
 
-use super::super::compacted::{Compacting, Mover, Position, STEP};
+use super::super::compacting::{Compacting, Mover, Position, STEP};
 use super::log::{BACK, FIRST, FRONT, LAST, Log, Place, SEGMENT_HEAD, damaged};
 
 impl Compacting for Log {

@@ -27,25 +27,11 @@ use crate::transaction::held::Guarded;
 
 use super::super::apart::{APART, Parts, Stored};
 use super::super::data::Value;
-use super::super::emptied::{Emptying, Progress, STEP};
-use super::super::inspected::{Inspecting, Order};
-use super::super::types::{Described, Types};
+use super::super::emptying::{Emptying, Progress, STEP};
+use super::super::inspecting::{Inspecting, Order};
+use super::super::types::Types;
+use super::layout::{ANY, DESCRIBED, HEAD_WORDS, MAGIC, UNDESCRIBED};
 use super::sums;
-
-/// "TERRQUE3", the magic number of format version 3, whose heads have no description of the type.
-pub(super) const UNDESCRIBED: u64 = u64::from_le_bytes(*b"TERRQUE3");
-/// "TERRQUE4", the magic number of format version 4.
-pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUE4");
-/// Words of a head.
-pub(super) const HEAD_WORDS: usize = 8;
-/// Where a queue has the description of its type.
-pub(in super::super) const DESCRIBED: Described = Described {
-    what: "queue",
-    table_words: HEAD_WORDS,
-    marker: (0, MAGIC),
-};
-/// Marks elements of any length in the head.
-pub(super) const ANY: u64 = u64::MAX;
 
 /// Indices of the words of the head.
 pub(super) const POPPED: u64 = 2;

@@ -1,8 +1,10 @@
 //! A persistent queue: elements are pushed at the back and popped at the front. `log` describes how it
 //! lies in the pool.
 
+mod checked;
 mod compact;
 mod iter;
+mod layout;
 mod log;
 mod old;
 mod opened;
@@ -21,19 +23,20 @@ use crate::ptr::Place;
 use crate::sink::Source;
 use crate::transaction::held::Guarded;
 
-use super::compacted::Compacting;
+use super::compacting::Compacting;
 use super::container::{Handle, container};
 use super::data::Value;
-use super::emptied::Emptying;
-use super::inspected::Inspecting;
+use super::emptying::Emptying;
+use super::inspecting::Inspecting;
 use super::types::Types;
 
 pub use iter::Iter;
 pub use opened::Opened;
 pub(super) use salvage::salvage_into;
 
-pub(super) use log::DESCRIBED;
-use log::{HEAD_WORDS, Log, MAGIC, UNDESCRIBED};
+pub(super) use layout::DESCRIBED;
+use layout::{HEAD_WORDS, MAGIC, UNDESCRIBED};
+use log::Log;
 
 /// The kind of the root of a queue.
 pub(super) const ROOT_KIND: u16 = 3;

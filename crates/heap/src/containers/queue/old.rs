@@ -11,7 +11,8 @@ use crate::sink::Sink;
 
 use super::super::data::Value;
 use super::super::types::Types;
-use super::log::{HEAD_WORDS, Log, damaged};
+use super::layout::HEAD_WORDS;
+use super::log::{Log, damaged};
 
 /// "TERRQUEU", the magic number of format versions 1 and 2.
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUEU");

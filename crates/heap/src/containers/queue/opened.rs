@@ -5,7 +5,7 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 
 use super::super::data::Value;
-use super::super::emptied::empty;
+use super::super::emptying::empty;
 use super::Queue;
 use super::iter::Iter;
 

@@ -8,8 +8,9 @@ use crate::ptr::Place as RootPlace;
 use crate::sink::Source;
 
 use super::super::data;
-use super::super::salvaged::{Found, Lost, guard, operate};
-use super::log::{ANY, BACK, DESCRIBED, LAST, Log, MAGIC, Place, damaged};
+use super::super::salvaging::{Found, Lost, guard, operate};
+use super::layout::{ANY, DESCRIBED, MAGIC};
+use super::log::{BACK, LAST, Log, Place, damaged};
 use super::sums;
 
 /// Makes the queue of a root in a new heap, of what can be read of a damaged one; returns how many elements

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
 
-use super::super::compacted::{Compacting, Mover, Position};
+use super::super::compacting::{Compacting, Mover, Position};
 use super::elements::Elements;
 use super::layout::directory_at;
 

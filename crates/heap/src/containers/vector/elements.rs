@@ -11,9 +11,9 @@ use crate::sink::{Contents, Sink, Source};
 use crate::transaction::held::Guarded;
 
 use super::super::data::Value;
-use super::super::emptied::{Emptying, Progress};
+use super::super::emptying::{Emptying, Progress};
 use super::super::identity::Identity;
-use super::super::inspected::{Inspecting, Order};
+use super::super::inspecting::{Inspecting, Order};
 use super::layout::{Shape, TABLE_WORDS, directory_at, len_at};
 
 /// The elements of a vector.

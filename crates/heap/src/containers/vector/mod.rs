@@ -25,12 +25,12 @@ use crate::ptr::Place;
 use crate::sink::Source;
 use crate::transaction::held::Guarded;
 
-use super::compacted::Compacting;
+use super::compacting::Compacting;
 use super::container::{Handle, container};
-use super::emptied::Emptying;
+use super::emptying::Emptying;
 use super::identity::Identity;
-use super::inspected::Inspecting;
-use super::salvaged::{Found, Lost, guard, operate};
+use super::inspecting::Inspecting;
+use super::salvaging::{Found, Lost, guard, operate};
 use super::types::Types;
 
 pub use opened::Opened;

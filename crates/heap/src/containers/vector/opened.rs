@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::medium::Medium;
 use crate::transaction::Transaction;
 
-use super::super::emptied::empty;
+use super::super::emptying::empty;
 use super::super::identity::Identity;
 use super::Vector;
 
