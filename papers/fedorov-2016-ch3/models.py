@@ -66,7 +66,7 @@ def lengths_table(mixes):
 
 def main():
     from programs import AGGRESSOR, Programs
-    from repeat import ROWS
+    from programs import ROWS
 
     bench = Programs(common.work_directory(FOLDER))
     traces = {name: bench.trace(name, ROWS) for name in bench.programs}

@@ -14,6 +14,8 @@ import common  # noqa: E402
 RECORDING = ["--filter", "l1l2"]
 # Rows before the main work: reading input, building tables, clearing memory.
 SETUP = 1_000_000
+# Requests to the last level after a program's set-up.
+ROWS, QUICK_ROWS = 1_000_000, 300_000
 # The microkernel of figure 3.1, which is in no mix.
 AGGRESSOR = "aggressor"
 BUILD = FOLDER.parent.parent / "benches" / "proxies" / "programs" / "build.sh"

@@ -12,11 +12,8 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 import common  # noqa: E402
 import drawing  # noqa: E402
 import experiments  # noqa: E402
-from programs import AGGRESSOR, Programs  # noqa: E402
+from programs import AGGRESSOR, QUICK_ROWS, ROWS, Programs  # noqa: E402
 from tables import tables  # noqa: E402
-
-# Requests to the last level after a program's set-up.
-ROWS, QUICK_ROWS = 1_000_000, 300_000
 
 
 def measure(bench, _, quick):

@@ -24,11 +24,18 @@ const UNITS: [(&str, u64); 4] = [
     ("ns", 1),
 ];
 
+/// Longer units that are read and not written: in seconds people compare what they measure.
+const LONGER: [(&str, u64); 3] = [
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+];
+
 impl Nanos {
     /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// Reads `150ns`, `25us`, `1.5ms`, `2s`; a number alone is nanoseconds.
+    /// Reads `150ns`, `25us`, `1.5ms`, `2s`, `10m`, `2h`, `1d`; a number alone is nanoseconds.
     ///
     /// # Errors
     /// Returns a usage error if the text is no span of time, or the span is too long.
@@ -44,6 +51,7 @@ impl Nanos {
             "" => 1,
             name => UNITS
                 .iter()
+                .chain(&LONGER)
                 .find(|(unit, _)| *unit == name)
                 .map(|(_, nanos)| *nanos)
                 .ok_or_else(no_time)?,

@@ -8,6 +8,7 @@ pub(crate) mod running;
 pub(crate) mod status;
 pub mod turn;
 
+mod far;
 mod life;
 mod limits_seen;
 mod measured;
@@ -54,6 +55,7 @@ pub use crate::system::dram::Dram;
 pub use measured::Settle;
 pub use way::{Policies, Way};
 
+use far::Far;
 use life::Held;
 use steering::leave_lesson;
 
@@ -61,9 +63,9 @@ use steering::leave_lesson;
 pub struct Session {
     // Drop order: the tier while signals are still held back; the journal, which checks that all
     // changes are undone, last.
-    tier: Option<Tier>,
+    far: Far,
+    /// In front of swap areas.
     zswap: Option<Zswap>,
-    nodes: Option<Nodes>,
     /// What programs need to share mounts with the machine.
     peers: Option<Peers>,
     signals: Signals,
@@ -104,9 +106,8 @@ impl Session {
     pub fn open() -> Result<Self> {
         privilege::require()?;
         Ok(Self {
-            tier: None,
+            far: Far::None,
             zswap: None,
-            nodes: None,
             peers: None,
             signals: Signals::receive()?,
             hierarchies: Hierarchies::find()?,
@@ -141,7 +142,7 @@ impl Session {
             Remark::Warning(text) => observer(Event::Warning(text)),
         };
         let tier = Tier::prepare(spec, demand, &mut self.journal, say)?;
-        self.tier = Some(tier);
+        self.far = Far::Swap(tier);
         Ok(())
     }
 
@@ -152,7 +153,7 @@ impl Session {
     /// be bound to it.
     pub fn prepare_node(&mut self, node: u32, dram: Bytes, footprint: Option<Bytes>) -> Result<()> {
         self.footprint = footprint;
-        self.nodes = Some(Nodes::prepare(node, dram)?);
+        self.far = Far::Node(Nodes::prepare(node, dram)?);
         Ok(())
     }
 
@@ -192,7 +193,7 @@ impl Session {
 
     /// Starts to look at the writes of the program in this group, if that is asked for and possible.
     fn watch_writes(&self, budget: &Budget) -> Result<Option<written::Watch>> {
-        let area = self.tier.as_ref().and_then(Tier::told);
+        let area = self.far.swap().and_then(Tier::told);
         let area = area.filter(|_| self.looks_at_writes);
         let group = || budget.directories()[0].clone();
         area.map(|area| written::Watch::start(group(), &area))
@@ -201,7 +202,7 @@ impl Session {
 
     /// Makes the swap areas that are on the tier, whosever they are.
     pub(crate) fn use_active_areas(&mut self) {
-        self.tier = Some(Tier::default());
+        self.far = Far::Swap(Tier::default());
     }
 
     /// Removes the tier, or leaves it to other runs (`neighbours`), and tells `say` what is waited for.
@@ -214,24 +215,24 @@ impl Session {
     }
 
     fn end_tier(&mut self, say: Say) -> Result<()> {
-        let tier = self.tier.take();
-        tier.map_or(Ok(()), |tier| {
-            neighbours::settle(tier, &mut self.journal, say)
-        })
+        match self.far.take_swap() {
+            Some(tier) => neighbours::settle(tier, &mut self.journal, say),
+            None => Ok(()),
+        }
     }
 
     /// Describes the tier for people.
     pub fn tier(&self) -> String {
-        match (&self.tier, &self.nodes) {
-            (Some(tier), _) => tier.description(),
-            (None, Some(nodes)) => nodes.description(),
-            (None, None) => "none".into(),
+        match &self.far {
+            Far::Swap(tier) => tier.description(),
+            Far::Node(nodes) => nodes.description(),
+            Far::None => "none".into(),
         }
     }
 
     /// Returns the largest size that the tier may have; `None` for a memory node and the machine's own swap.
     pub fn tier_bound(&self) -> Option<Bytes> {
-        let bound = self.tier.as_ref().and_then(Tier::bound);
+        let bound = self.far.swap().and_then(Tier::bound);
         bound.map(|bound| bound.size())
     }
 
@@ -258,7 +259,7 @@ impl Session {
     ) -> Result<Outcome> {
         let limit = limit.filter(|_| !matches!(way, Way::AllDram));
         // On two nodes nothing is swapped: what DRAM holds is limited by what is moved there.
-        let swapped = limit.filter(|_| self.nodes.is_none());
+        let swapped = limit.filter(|_| self.far.node().is_none());
         let budget = self.make_budget(swapped)?;
         let covers = self.covers(invocation, &budget, observer)?;
         let (migrator, balancing) = self.move_pages(way, &budget, limit, observer)?;
@@ -270,7 +271,7 @@ impl Session {
             .map(|limit| Accounts::keep(&budget.statistics(), limit))
             .transpose()?;
         let counter = SwapCounter::of(&budget);
-        if let Some(tier) = &self.tier {
+        if let Some(tier) = self.far.swap() {
             tier.follow(Some(counter.clone()));
         }
         let pool = zswap::pool();
@@ -279,7 +280,7 @@ impl Session {
         let running = Running {
             budget: &budget,
             limit: swapped,
-            tier: self.tier.as_ref(),
+            tier: self.far.swap(),
             swapped: counter,
             accounts,
             readahead: hand.as_ref(),
@@ -288,12 +289,12 @@ impl Session {
             charge,
             steered,
             waits,
-            start: Counts::at_start(self.tier.as_ref()),
+            start: Counts::at_start(self.far.swap()),
             pool,
             after: self.measures.after,
             every: self.measures.every,
         };
-        let nodes = self.nodes.as_ref();
+        let nodes = self.far.node();
         let fast = nodes.map(|nodes| nodes.fast);
         let placement = self.placement(way);
         let answers = placement.map(|placement| Answers::start(placement, fast));
@@ -337,7 +338,7 @@ impl Session {
         dram: Option<Bytes>,
         observer: Observer,
     ) -> Result<(Option<Migrator>, Option<Balancing>)> {
-        let Some(nodes) = self.nodes.as_ref() else {
+        let Some(nodes) = self.far.node() else {
             return Ok((None, None));
         };
         let spec = match way {
@@ -382,7 +383,7 @@ impl Session {
         for directory in self.hierarchies.directories(&name) {
             self.journal.note(Cgroup(directory))?;
         }
-        let tier = self.tier.as_ref().and_then(Tier::size);
+        let tier = self.far.swap().and_then(Tier::size);
         let limits = limit.map(|dram| Limits { dram, tier });
         Budget::create(&self.hierarchies, &name, limits, &needed)
     }

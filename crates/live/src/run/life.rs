@@ -61,7 +61,7 @@ impl Session {
         let the_rest = |exit, observer: Observer| self.await_the_rest(budget, exit, observer);
         let (ended, seen) = running.watch(program, the_rest, observer);
         self.signals.aim(Target::Nobody);
-        if let Some(tier) = &self.tier {
+        if let Some(tier) = self.far.swap() {
             tier.follow(None);
         }
         let mut outcome = running.outcome(ended?, seen);

@@ -89,7 +89,7 @@ impl Session {
         let running = Running {
             budget: &budget,
             limit: settled.limit,
-            tier: self.tier.as_ref(),
+            tier: self.far.swap(),
             swapped: counter,
             accounts: settled.accounts,
             readahead: settled.hand.as_ref(),
@@ -122,14 +122,14 @@ impl Session {
         observer(Event::Notice(&format!(
             "its footprint is {footprint} so far; it gets {limit} of DRAM now, and the rest goes to the tier"
         )));
-        let start = Counts::at_start(self.tier.as_ref());
+        let start = Counts::at_start(self.far.swap());
         let accounts = Accounts::keep(&budget.statistics(), limit)?;
         let charge = self.charge(budget, Some(limit), pool)?;
         let limits = Limits {
             dram: limit,
-            tier: self.tier.as_ref().and_then(Tier::size),
+            tier: self.far.swap().and_then(Tier::size),
         };
-        if let Some(tier) = &self.tier {
+        if let Some(tier) = self.far.swap() {
             tier.follow(Some(SwapCounter::of(budget)));
         }
         let began = Instant::now();

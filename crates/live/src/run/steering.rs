@@ -57,7 +57,7 @@ impl Session {
             return Ok(None);
         };
         let mut engine = policies.prefetch.engine(None).map_err(Error::usage)?;
-        let costs = match &self.tier {
+        let costs = match self.far.swap() {
             Some(tier) if !zswap::takes_all(self.footprint) => tier.costs(),
             Some(_) => MEMORY_COSTS,
             None => Costs::DISK,

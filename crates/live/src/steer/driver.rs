@@ -293,7 +293,8 @@ impl Driver {
         let count = self.faults.drain(|ended, fault| fresh.push((ended, fault)));
         self.seen += count as u64;
         let mut overtaken = 0;
-        for &(ended, fault) in &self.fresh {
+        let fresh = std::mem::take(&mut self.fresh);
+        for &(ended, fault) in &fresh {
             let space = fault.at.space;
             let waits = self.engine.is_waiting(fault.at);
             overtaken += usize::from(waits);
@@ -304,25 +305,40 @@ impl Driver {
             self.memory.faulted(fault.at);
             self.engine.missed(fault.at, &mut self.memory);
             let outcome = self.ledger.faulted(fault.at, ended);
-            outcome.inspect(|&outcome| self.tally.end(space, outcome));
             let foreseen = waits || outcome.is_some();
             self.precedence.fault(fault.thread, foreseen);
-            if let Some(evictor) = &mut self.evictor {
-                evictor.arrived(fault.at, outcome.is_some());
-            }
             match outcome {
-                Some(Outcome::Wasted) => self.engine.evicted(fault.at),
-                Some(outcome) => self.engine.touched(fault.at, outcome, &mut self.memory),
-                None => {}
+                Some(Outcome::Wasted) => {
+                    self.tally.end(space, Outcome::Wasted);
+                    self.arrived(fault.at, true);
+                    self.engine.evicted(fault.at);
+                }
+                Some(outcome) => self.used(fault.at, outcome),
+                None => self.arrived(fault.at, false),
             }
         }
-        let stale = self.fresh.len().saturating_sub(FRESH);
-        for (_, fault) in &self.fresh[stale..] {
+        let stale = fresh.len().saturating_sub(FRESH);
+        for (_, fault) in &fresh[stale..] {
             // Also without predictions: the state that a predictor keeps of a process ends with it.
             self.memory.know(fault.at.space);
             self.engine.fault(fault, &mut self.memory);
         }
+        self.fresh = fresh;
         overtaken
+    }
+
+    /// The program has touched a fetched page, which ends so.
+    fn used(&mut self, at: Location, outcome: Outcome) {
+        self.tally.end(at.space, outcome);
+        self.arrived(at, true);
+        self.engine.touched(at, outcome, &mut self.memory);
+    }
+
+    /// A page has come to DRAM, which was fetched ahead or not.
+    fn arrived(&mut self, at: Location, was_fetched: bool) {
+        if let Some(evictor) = &mut self.evictor {
+            evictor.arrived(at, was_fetched);
+        }
     }
 
     /// Reads from the page table which triggers have been touched.
@@ -336,11 +352,7 @@ impl Driver {
             .collect();
         for &at in &reached {
             if let Some(outcome) = self.ledger.touched(at, clock::now()) {
-                self.tally.end(at.space, outcome);
-                if let Some(evictor) = &mut self.evictor {
-                    evictor.arrived(at, true);
-                }
-                self.engine.touched(at, outcome, &mut self.memory);
+                self.used(at, outcome);
             }
         }
         reached.len()
@@ -362,27 +374,21 @@ impl Driver {
         self.swept = Instant::now();
         self.publish();
         let arrivals = self.arrivals();
-        let (ledger, memory, engine) = (&mut self.ledger, &mut self.memory, &mut self.engine);
+        let memory = &mut self.memory;
         let is_touched = |at| memory.residence(at) == Residence::InMemory;
-        ledger.sweep(
-            SWEEP_PAGES,
-            arrivals,
-            clock::now(),
-            is_touched,
-            &mut self.ended,
-        );
-        for (at, outcome) in self.ended.drain(..) {
-            self.tally.end(at.space, outcome);
+        let mut ended = std::mem::take(&mut self.ended);
+        self.ledger
+            .sweep(SWEEP_PAGES, arrivals, clock::now(), is_touched, &mut ended);
+        for (at, outcome) in ended.drain(..) {
             match outcome {
-                Outcome::Wasted => engine.end(at, outcome),
-                _ => {
-                    if let Some(evictor) = &mut self.evictor {
-                        evictor.arrived(at, true);
-                    }
-                    engine.touched(at, outcome, memory);
+                Outcome::Wasted => {
+                    self.tally.end(at.space, outcome);
+                    self.engine.end(at, outcome);
                 }
+                outcome => self.used(at, outcome),
             }
         }
+        self.ended = ended;
     }
 
     /// Hands the engine's hints to free fetchers, as many as the window has room for.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs;
 
+use rustix::thread::{CapabilitySet, capabilities};
 use terrace_base::{Error, Result};
 
 /// A Linux capability that a run needs.
@@ -11,8 +11,8 @@ use terrace_base::{Error, Result};
 pub struct Capability {
     /// Name.
     pub name: &'static str,
-    /// Bit in `CapEff`.
-    bit: u32,
+    /// The kernel's number, as a bit.
+    bit: CapabilitySet,
     /// Purpose, as a verb phrase.
     pub purpose: &'static str,
     /// Whether every run needs it.
@@ -24,45 +24,44 @@ pub struct Capability {
 pub const NEEDED: [Capability; 4] = [
     Capability {
         name: "CAP_SYS_ADMIN",
-        bit: 21,
+        bit: CapabilitySet::SYS_ADMIN,
         purpose: "to switch swap areas on and off, and to watch the program's faults",
         required: true,
     },
     Capability {
         name: "CAP_DAC_OVERRIDE",
-        bit: 1,
+        bit: CapabilitySet::DAC_OVERRIDE,
         purpose: "to make cgroups where they are root's, and a tier of zram or of a device",
         required: true,
     },
     Capability {
         name: "CAP_SYS_NICE",
-        bit: 23,
+        bit: CapabilitySet::SYS_NICE,
         purpose: "to have the program's pages fetched",
         required: true,
     },
     Capability {
         name: "CAP_SYS_PTRACE",
-        bit: 19,
+        bit: CapabilitySet::SYS_PTRACE,
         purpose: "to foresee a program that becomes another user, or that may not be read",
         required: false,
     },
 ];
 
-/// Returns the capabilities of [`NEEDED`] that this process lacks.
-pub fn missing() -> Vec<Capability> {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    missing_in(&status)
+/// Returns the effective capabilities of this process.
+pub(crate) fn effective() -> CapabilitySet {
+    capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective)
 }
 
-fn missing_in(status: &str) -> Vec<Capability> {
-    let effective = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .unwrap_or(0);
-    NEEDED
-        .into_iter()
-        .filter(|capability| effective >> capability.bit & 1 == 0)
+/// Returns the capabilities of [`NEEDED`] that this process lacks.
+pub fn missing() -> Vec<Capability> {
+    missing_in(effective())
+}
+
+fn missing_in(effective: CapabilitySet) -> Vec<Capability> {
+    let needed = NEEDED.into_iter();
+    needed
+        .filter(|capability| !effective.contains(capability.bit))
         .collect()
 }
 
@@ -144,10 +143,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        assert!(missing_in("CapEff:\t000001ffffffffff\n").is_empty());
-        assert_eq!(missing_in("CapEff:\t0000000000000000\n").len(), 4);
-        let without_nice = format!("CapEff:\t{:016x}\n", !(1u64 << 23));
-        assert_eq!(missing_in(&without_nice)[0].name, "CAP_SYS_NICE");
+        assert!(missing_in(CapabilitySet::all()).is_empty());
+        assert_eq!(missing_in(CapabilitySet::empty()).len(), 4);
+        let without_nice = CapabilitySet::all() - CapabilitySet::SYS_NICE;
+        assert_eq!(missing_in(without_nice)[0].name, "CAP_SYS_NICE");
     }
 
     #[test]
