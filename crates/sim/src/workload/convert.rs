@@ -6,7 +6,7 @@ use terrace_base::Result;
 use terrace_policy::llc::Kind;
 use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
-use terrace_trace::contents::Change;
+use terrace_trace::changes::Change;
 
 use super::batch::{Batch, MAX_INSTRUCTIONS, Reference, Run};
 use super::{LINE_BYTES, Workload, name, push_order};
