@@ -1,4 +1,5 @@
 //! `terrace extend` with real programs. Needs `cc`, and root for userfaultfd.
+//! Long: a program for each way in which memory is used.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;

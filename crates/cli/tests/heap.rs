@@ -1,4 +1,5 @@
 //! `terrace heap`, driven as people drive it. Needs no privilege.
+//! Long: a session for each subcommand.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};

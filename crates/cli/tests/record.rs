@@ -1,4 +1,4 @@
-//! `terrace record` with real programs. Needs `qemu-x86_64` and `cc`.
+//! `terrace record` with real programs. Needs `qemu-x86_64` and `cc`. Long: a case for each option.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;

@@ -1,4 +1,5 @@
 //! Turns of real programs: what is changed of them is put back on every way out, and no task starves.
+//! One file, because one machine is prepared for all of it.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};

@@ -1,4 +1,5 @@
 //! Giving the tier back: beside neighbours whose pages are in it, and after a `kill -9` of any command.
+//! Long: every command is killed.
 
 use std::fs;
 use std::os::fd::AsRawFd;

@@ -2,12 +2,13 @@
 //!
 //! Figures are of a model or of ngspice; those of Fedorov 2016 stand beside them, marked `published`.
 
+mod die;
+
 use comfy_table::Table;
 use serde::Serialize;
 use terrace_tcam::circuit::{
-    self as model, Axis as Swept, Block, Cell, Die, Figures, Flash, Layout, Netlist,
-    PUBLISHED_CMOS, PUBLISHED_FLASH, Published, Spice, Technology, Variant, line_rate_gbps, sweep,
-    variants,
+    self as model, Axis as Swept, Block, Cell, Figures, Flash, Layout, Netlist, PUBLISHED_CMOS,
+    PUBLISHED_FLASH, Published, Spice, Technology, Variant, line_rate_gbps, sweep, variants,
 };
 
 use crate::document::Document;
@@ -15,6 +16,7 @@ use crate::html::{Axis, Page, Plot, Unit};
 use crate::rows::Rows;
 use crate::table::table;
 use crate::text::Text;
+pub use die::DieFigures;
 
 /// By how much thresholds may be off, in V (Fedorov 2016, 4.4).
 const OFF_V: f64 = 0.02;
@@ -170,29 +172,6 @@ impl From<Variant> for VariantFigures {
             cmos_port_ps: variant.cmos.port_ps,
         }
     }
-}
-
-/// The chip of Fedorov 2016, 4.4.1.
-#[derive(Debug, Serialize)]
-pub struct DieFigures {
-    /// Flash blocks.
-    pub blocks: usize,
-    /// CMOS shadow blocks.
-    pub shadow_blocks: usize,
-    /// Rows of these.
-    pub shadow_rows: usize,
-    /// Area of the flash blocks, in cm2.
-    pub flash_cm2: f64,
-    /// Area of the shadow blocks, in cm2.
-    pub shadow_cm2: f64,
-    /// Area of the die, in cm2.
-    pub die_cm2: f64,
-    /// Power if each block is searched in each cycle, in W.
-    pub power_w: f64,
-    /// Area of a CMOS die with as many entries, in cm2.
-    pub cmos_die_cm2: f64,
-    /// Its power, in W.
-    pub cmos_power_w: f64,
 }
 
 /// A figure of the process.
@@ -442,29 +421,6 @@ fn sweeps(block: &Block, flash: &Flash, technology: &Technology) -> Vec<SweepPoi
             droop_v: point.figures.droop_v,
         })
         .collect()
-}
-
-impl DieFigures {
-    fn of_the_thesis() -> Self {
-        let die = Die {
-            blocks: 6000,
-            rows: 256,
-            shadow_blocks: 47,
-            shadow_rows: 512,
-        };
-        let area = die.area(&PUBLISHED_FLASH, &PUBLISHED_CMOS);
-        Self {
-            blocks: die.blocks,
-            shadow_blocks: die.shadow_blocks,
-            shadow_rows: die.shadow_rows,
-            flash_cm2: area.flash_cm2,
-            shadow_cm2: area.shadow_cm2,
-            die_cm2: area.die_cm2,
-            power_w: die.power_w(&PUBLISHED_FLASH, &PUBLISHED_CMOS),
-            cmos_die_cm2: die.cmos_die_cm2(&PUBLISHED_CMOS),
-            cmos_power_w: die.cmos_power_w(&PUBLISHED_CMOS),
-        }
-    }
 }
 
 fn parameters(technology: &Technology) -> Vec<ParameterFigures> {

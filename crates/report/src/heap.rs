@@ -1,14 +1,16 @@
 //! Results of `terrace heap`: tables, and JSON of the schemas `terrace.heap.*/1`.
 
+mod compact;
+mod salvage;
+
 use comfy_table::Table;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use terrace_base::Bytes;
+use terrace_heap::RootInfo;
 use terrace_heap::check::Finding;
 use terrace_heap::dump::{Field, Item, hex};
 use terrace_heap::info::{Chunks, Class, Info, Unsettled};
-use terrace_heap::salvage::{Extent, Salvaged};
-use terrace_heap::{Compaction, RootInfo};
 
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
@@ -16,6 +18,8 @@ use crate::rows::Rows;
 use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
+pub use compact::{CompactDocument, SkippedDocument};
+pub use salvage::{SalvageDocument, SalvagedDocument};
 
 /// The JSON of `terrace heap info --json`: schema `terrace.heap.info/1`.
 #[derive(Debug, Serialize)]
@@ -348,169 +352,5 @@ impl Document for ObjectDocument<'_> {
 
     fn page(&self) -> Page {
         Page::new("terrace heap dump --object")
-    }
-}
-
-/// The JSON of `terrace heap compact --json`: schema `terrace.heap.compact/1`.
-#[derive(Debug, Serialize)]
-pub struct CompactDocument {
-    /// `terrace.heap.compact/1`.
-    pub schema: &'static str,
-    /// The file, as it was named.
-    pub file: String,
-    /// Bytes that have become free.
-    pub bytes_freed: u64,
-    /// Objects that have moved, or that fewer others replace.
-    pub objects_moved: u64,
-    /// Containers that are damaged, and were left out.
-    pub skipped: Vec<SkippedDocument>,
-}
-
-/// A container that was not compacted.
-#[derive(Debug, Serialize)]
-pub struct SkippedDocument {
-    /// Name of the container.
-    pub name: String,
-    /// A sentence that says what is wrong with it.
-    pub error: String,
-}
-
-impl CompactDocument {
-    /// Returns the document of a file.
-    pub fn of(file: &str, done: &Compaction) -> Self {
-        let skipped = done.skipped.iter().map(|skipped| SkippedDocument {
-            name: skipped.name.clone(),
-            error: skipped.error.to_string(),
-        });
-        Self {
-            schema: "terrace.heap.compact/1",
-            file: file.to_owned(),
-            bytes_freed: done.freed,
-            objects_moved: done.moved,
-            skipped: skipped.collect(),
-        }
-    }
-
-    /// Returns the text for people.
-    pub fn to_text(&self) -> Text {
-        let moved = match self.objects_moved {
-            0 => String::new(),
-            1 => "; 1 object was moved".to_owned(),
-            objects => format!("; {objects} objects were moved"),
-        };
-        let done = match self.bytes_freed {
-            0 => format!("{}: no chunk could be emptied{moved}\n", self.file),
-            bytes => format!("{}: {} became free{moved}\n", self.file, Bytes(bytes)),
-        };
-        let left_out = |skipped: &SkippedDocument| {
-            format!(
-                "{}: the container {:?} is damaged and was left out: {}\n",
-                self.file, skipped.name, skipped.error
-            )
-        };
-        let skipped: String = self.skipped.iter().map(left_out).collect();
-        Text::default().prose(done + &skipped)
-    }
-}
-
-impl Document for CompactDocument {
-    fn rows(&self) -> Rows {
-        Rows::flat([self])
-    }
-
-    fn page(&self) -> Page {
-        Page::new(format!("terrace heap compact: {}", self.file))
-    }
-}
-
-/// The JSON of `terrace heap salvage --json`: schema `terrace.heap.salvage/1`.
-#[derive(Debug, Serialize)]
-pub struct SalvageDocument<'s> {
-    /// `terrace.heap.salvage/1`.
-    pub schema: &'static str,
-    /// The damaged file, as it was named.
-    pub file: String,
-    /// The new file, as it was named.
-    pub to: String,
-    /// How much of the pool the new file has: `all`, `part`, or `nothing`.
-    pub salvaged: &'static str,
-    /// The containers that were found.
-    pub containers: Vec<SalvagedDocument<'s>>,
-    /// What could not be read, and why: the first 100 findings.
-    pub findings: &'s [Finding],
-    /// The number of findings beyond those.
-    pub more_findings: u64,
-}
-
-/// What was salvaged of a container.
-#[derive(Debug, Serialize)]
-pub struct SalvagedDocument<'s> {
-    /// Name of the container.
-    pub name: &'s str,
-    /// Entries or elements that the new file has.
-    pub entries: u64,
-    /// Entries or elements that could not be read.
-    pub entries_lost: u64,
-    /// Damaged parts that could not be read, each of an unknown number of entries.
-    pub parts_lost: u64,
-}
-
-impl<'s> SalvageDocument<'s> {
-    /// Returns the document of a file that was salvaged to another one.
-    pub fn of(file: &str, to: &str, salvaged: &'s Salvaged) -> Self {
-        let containers = salvaged.roots.iter().map(|root| SalvagedDocument {
-            name: &root.name,
-            entries: root.read,
-            entries_lost: root.lost,
-            parts_lost: root.parts,
-        });
-        Self {
-            schema: "terrace.heap.salvage/1",
-            file: file.to_owned(),
-            to: to.to_owned(),
-            salvaged: match salvaged.extent() {
-                Extent::All => "all",
-                Extent::Nothing => "nothing",
-                _ => "part",
-            },
-            containers: containers.collect(),
-            findings: &salvaged.findings,
-            more_findings: salvaged.more,
-        }
-    }
-
-    /// Returns a line for each container, one for each finding, and one for the whole.
-    pub fn to_text(&self) -> Text {
-        let mut text = String::new();
-        for container in &self.containers {
-            let lost = match (container.entries_lost, container.parts_lost) {
-                (0, 0) => String::new(),
-                (lost, 0) => format!(", {lost} lost"),
-                (lost, parts) => format!(", {lost} lost, and those in {parts} damaged parts"),
-            };
-            text += &format!("{}: {} entries{lost}\n", container.name, container.entries);
-        }
-        for finding in self.findings {
-            text += &format!("{finding}\n");
-        }
-        if self.more_findings > 0 {
-            text += &format!("and {} findings more\n", self.more_findings);
-        }
-        let much = match self.salvaged {
-            "all" => "all of it was",
-            "part" => "a part of it was",
-            _ => "nothing of it was",
-        };
-        Text::default().prose(text + &format!("{}: {much} salvaged to {}\n", self.file, self.to))
-    }
-}
-
-impl Document for SalvageDocument<'_> {
-    fn rows(&self) -> Rows {
-        Rows::flat(&self.containers)
-    }
-
-    fn page(&self) -> Page {
-        Page::new(format!("terrace heap salvage: {}", self.file))
     }
 }

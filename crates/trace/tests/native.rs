@@ -1,4 +1,5 @@
 //! The native format: what is written is read, and what is damaged is named.
+//! Long: a case for each column.
 
 mod common;
 

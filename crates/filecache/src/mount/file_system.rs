@@ -1,4 +1,5 @@
 //! What the kernel asks for, passed through to the source.
+//! Long, because it is one implementation of one trait: a method for each request.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,4 +1,5 @@
 //! A mount on this machine: what a program sees through it is what it sees without it.
+//! Long: what all tests of mounts share.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};

@@ -1,4 +1,5 @@
 //! Which journals are trusted, and which of their changes are undone.
+//! Long: a case for each thing that may lie in a state directory.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};

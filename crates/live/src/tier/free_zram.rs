@@ -54,10 +54,15 @@ pub(super) fn take(size: Bytes, journal: &mut Journal) -> Result<(u32, bool)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use super::*;
     use crate::journal::State;
     use crate::journal::leftover::Found;
     use crate::tier::zram::{all_off, remove, set_size};
+
+    /// The devices are the machine's: one test at a time.
+    static ALONE: Mutex<()> = Mutex::new(());
 
     /// Takes a device in a process that is killed as soon as it has one; returns its state
     /// directory.
@@ -90,6 +95,7 @@ mod tests {
     #[test]
     #[ignore = "needs root and zram; run by make test-root"]
     fn a_zram_device_whose_run_is_killed_as_it_is_added_is_removed() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let before = all_off();
         for half_made in [false, true] {
             let here = killed_with_a_device();
@@ -113,6 +119,7 @@ mod tests {
     #[test]
     #[ignore = "needs root and zram; run by make test-root"]
     fn a_zram_device_that_another_program_has_made_meanwhile_is_left() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let before = all_off();
         let here = killed_with_a_device();
         let mut more = all_off();

@@ -1,4 +1,5 @@
 //! Slow memory that serves lines by itself: worked examples, and a slow twin that adds up what each access costs.
+//! Long: every case is worked out.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Wrong use of every command and option.
+//! Wrong use of every command and option. Long: a list of cases.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -8,8 +8,10 @@
 mod chain;
 mod checked;
 mod compact;
+mod empty;
 mod entry;
 mod grow;
+mod inspect;
 mod iter;
 mod layout;
 mod opened;

@@ -1,7 +1,6 @@
 //! The table of a map: the state in DRAM that all its handles share, and its operations over any source
 //! and sink.
 
-use std::collections::HashSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -10,25 +9,23 @@ use crate::error::{Error, Result, ensure};
 use crate::guard::{Guard, Reading, Writing};
 use crate::heap::Heap;
 use crate::lane::own::Stamp;
-use crate::layout::{FIELD_BITS, FIELD_MAX};
+use crate::layout::FIELD_BITS;
 use crate::medium::{LINE_BYTES, Medium};
 use crate::pool::Pool;
 use crate::sink::{Sink, Source};
 use crate::transaction::held::Guarded;
 
 use super::super::data::Value;
-use super::super::emptying::{Emptying, Progress, STEP};
-use super::super::inspecting::{Inspecting, Order};
 use super::super::root::make_table;
 use super::super::types::Types;
-use super::chain::{Chain, Search, count, search};
+use super::chain::{Search, count, search};
 use super::entry::{Entries, Entry, New};
 use super::layout::LINE_WORDS;
 use super::layout::{
-    CHECKED_SLOTS, DESCRIBED, FULL, GROUP_BYTES, GROUPS_WORD, LINES, Pointer, SLOTS, Shape,
-    TABLE_WORDS, group_of, line_of, tag_of,
+    CHECKED_SLOTS, DESCRIBED, FULL, GROUP_BYTES, LINES, Pointer, SLOTS, Shape, TABLE_WORDS,
+    group_of, line_of, tag_of,
 };
-use super::sums::{expect_table, make_line, make_lines, seal_line, sealed};
+use super::sums::{expect_table, make_line, make_lines, sealed};
 
 /// Says that entries were not counted yet.
 const UNCOUNTED: i64 = i64::MIN;
@@ -415,113 +412,6 @@ impl Table {
         let count = count.min(self.guards.len() as u64);
         let guards = (first..first + count).map(|group| &self.guards[self.number(group)]);
         guards.map(Guard::try_write).collect()
-    }
-}
-
-impl Inspecting for Table {
-    fn inspect(
-        &self,
-        source: &impl Source,
-        _: Option<Order>,
-        wrong: &mut dyn FnMut(u64, String),
-    ) -> Result<Vec<u64>> {
-        let groups = self.groups();
-        let mut chain = Chain::default();
-        self.expect(source)?;
-        for group in 0..groups {
-            for line in 0..LINES {
-                chain.clear();
-                chain.add(source, self.group(group) + line * LINE_BYTES)?;
-                let mut keys = HashSet::new();
-                for slot in &chain.slots {
-                    let at = slot & FIELD_MAX;
-                    let key = self.entries.read(source, at)?.key::<[u8]>(source)?;
-                    let hash = self.hash(&key);
-                    let here = group_of(hash, groups) == group && line_of(hash) == line;
-                    if source.word(at)? != self.entries.stored_hash(hash)
-                        || u64::from(tag_of(hash)) != slot >> FIELD_BITS
-                    {
-                        wrong(at, format!("the key of the entry at {at} has another hash"));
-                    } else if !here {
-                        wrong(
-                            at,
-                            format!("the entry at {at} is where it is not looked for"),
-                        );
-                    }
-                    if !keys.insert(key) {
-                        wrong(at, format!("the key of the entry at {at} is there twice"));
-                    }
-                }
-            }
-        }
-        self.objects(source)
-    }
-}
-
-impl Emptying for Table {
-    /// Empties groups from the last one on.
-    fn empty_some<S: Sink>(&self, sink: &mut S, progress: &mut Progress) -> Result<bool> {
-        let (groups, mut freed) = (self.groups(), 0);
-        let mut chain = Chain::default();
-        while freed < STEP {
-            let Some(group) = groups.checked_sub(progress.at + 1) else {
-                return Ok(false);
-            };
-            progress.at += 1;
-            let first = self.group(group);
-            for line in (first..).step_by(LINE_BYTES as usize).take(LINES as usize) {
-                chain.clear();
-                chain.add(sink, line)?;
-                if chain.slots.is_empty() && chain.links.is_empty() {
-                    continue;
-                }
-                for slot in &chain.slots {
-                    let entry = self.entries.read(sink, slot & FIELD_MAX)?;
-                    freed += entry.objects(sink)?.len();
-                    entry.free(sink)?;
-                }
-                freed += chain.links.len();
-                chain.links.iter().try_for_each(|&link| sink.free(link))?;
-                let mut empty = [0; LINE_WORDS];
-                if self.shape.checked {
-                    seal_line(line, &mut empty);
-                }
-                sink.write(line, &empty)?;
-            }
-        }
-        Ok(true)
-    }
-
-    /// Frees all segments but the first, and the pages of the directory.
-    fn shrink<S: Sink>(&self, sink: &mut S) -> Result<()> {
-        let (mut segments, mut pages) = (Vec::new(), Vec::new());
-        for segment in 1..self.shape.segments() {
-            match self.segment_at(sink, segment)? {
-                0 => break,
-                at => segments.push((segment, at)),
-            }
-        }
-        for (segment, at) in segments {
-            sink.free(at)?;
-            match self.shape.pointer(segment) {
-                Pointer::InTable(byte) => sink.set(self.at + byte, 0)?,
-                Pointer::InPage { page, .. } if pages.last() != Some(&page) => pages.push(page),
-                Pointer::InPage { .. } => {}
-            }
-        }
-        for page in pages {
-            let at = sink.word(self.at + page)?;
-            sink.free(at)?;
-            sink.set(self.at + page, 0)?;
-        }
-        sink.set(self.at + GROUPS_WORD * 8, 1 << self.shape.first)?;
-        self.seal(sink)
-    }
-
-    fn free_table<S: Sink>(&self, sink: &mut S) -> Result<()> {
-        let first = self.segment_at(sink, 0)?;
-        sink.free(first)?;
-        sink.free(self.at)
     }
 }
 
