@@ -57,7 +57,8 @@ pub fn watch(
     let counts_instructions = workload.counts_instructions();
     if machines.iter().any(|machine| machine.writing.is_asked()) {
         workload.require_contents()?;
-        require_memory(&machines)?;
+        let asked = machines.iter();
+        require_memory(asked.map(|machine| (&machine.writing, machine.dram_pages)))?;
     }
     if machines.iter().any(PageMachine::drops_zeros) {
         workload.require_zeros()?;
@@ -89,7 +90,7 @@ pub fn watch(
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;
             let engine = engine(&settings, future)?;
-            let writes = Writes::new(&settings)?;
+            let writes = Writes::new(&settings.writing, settings.seed)?;
             if settings.tier.untimed {
                 require_counts(&settings)?;
                 let counting = Box::new(Counting::new(settings, replacement));

@@ -32,7 +32,6 @@ use self::account::Account;
 use self::contents::Pages;
 use self::placement::Placement;
 use super::levelling::{self, Make};
-use super::settings::PageMachine;
 
 pub use contents::Unwritten;
 pub use outcome::{Rank, SchemeOutcome};
@@ -88,14 +87,17 @@ impl Writing {
     }
 }
 
-/// Checks that there is enough memory for the contents of pages in all of these machines.
+/// Checks that there is enough memory for the contents of pages in machines that are asked so, each
+/// with this many pages of DRAM.
 ///
 /// # Errors
 /// A failure that names the memory needed; a usage error if a setting has a wrong value.
-pub(super) fn require_memory(machines: &[PageMachine]) -> Result<()> {
+pub(super) fn require_memory<'w>(
+    machines: impl Iterator<Item = (&'w Writing, usize)>,
+) -> Result<()> {
     let mut bytes = 0_u64;
-    for machine in machines {
-        bytes = bytes.saturating_add(machine.writing.memory(machine.dram_pages)?.0);
+    for (writing, dram_pages) in machines {
+        bytes = bytes.saturating_add(writing.memory(dram_pages)?.0);
     }
     let what = "keeping the contents of pages, and counting the writes of each line";
     terrace_base::memory::require(Bytes(bytes), what)
@@ -113,12 +115,11 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Opens the accounts of a machine; `None` if it is not asked about any scheme.
+    /// Opens the accounts of a machine with this seed; `None` if it is not asked about any scheme.
     ///
     /// # Errors
     /// A usage error if a setting has a wrong value, or the memory is too large.
-    pub(super) fn new(settings: &PageMachine) -> Result<Option<Self>> {
-        let writing = &settings.writing;
+    pub(super) fn new(writing: &Writing, seed: u64) -> Result<Option<Self>> {
         if !writing.is_asked() {
             return Ok(None);
         }
@@ -138,7 +139,6 @@ impl Writes {
                 let copies = &mut placements[placement].copies;
                 copies.get_or_insert_with(|| vec![None; places as usize]);
             }
-            let seed = settings.seed;
             accounts.push(Account::new(
                 spec, scheme, placement, places, writing, seed,
             )?);
