@@ -12,7 +12,7 @@ use terrace_base::{Bytes, Error, Result};
 use terrace_filecache::mount::control::{self, Command, Held, WINDOW};
 use terrace_filecache::mount::status;
 use terrace_report::control::{ControlDocument, Done, limits, list, passed_over, warmed};
-use terrace_report::run::count;
+use terrace_report::number::count;
 use terrace_report::text::Text;
 
 use crate::args::Control;

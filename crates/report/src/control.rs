@@ -7,8 +7,8 @@ use terrace_filecache::mount::control::Held;
 
 use crate::document::Document;
 use crate::html::Page;
+use crate::number::count;
 use crate::rows::Rows;
-use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 

@@ -11,8 +11,8 @@ use terrace_region::{Counts, Shares};
 
 use crate::document::{Document, words};
 use crate::html::Page;
+use crate::number::count;
 use crate::rows::Rows;
-use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 

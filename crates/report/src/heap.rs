@@ -14,8 +14,8 @@ use terrace_heap::info::{Chunks, Class, Info, Unsettled};
 
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
+use crate::number::count;
 use crate::rows::Rows;
-use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 pub use compact::{CompactDocument, SkippedDocument};

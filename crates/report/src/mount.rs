@@ -8,8 +8,8 @@ use terrace_filecache::mount::{Figures, Flash, Mode, Settings};
 
 use crate::document::Document;
 use crate::html::Page;
+use crate::number::count;
 use crate::rows::Rows;
-use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 

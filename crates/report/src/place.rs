@@ -10,8 +10,8 @@ use terrace_sim::place::{Amount, Memories, Memory, Placed, Profile, Share};
 
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
+use crate::number::count;
 use crate::rows::Rows;
-use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 

@@ -8,7 +8,7 @@ use terrace_live::sched::compare::Step;
 use terrace_live::sched::run::Status;
 
 use crate::html::{Axis, Plot, Unit};
-use crate::run::count;
+use crate::number::count;
 use crate::table::table;
 use crate::text::Text;
 

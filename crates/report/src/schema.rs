@@ -15,8 +15,9 @@ use crate::html::{Axis, Page, Plot, Unit, life_story, over_time_and_address};
 use crate::lifetime::Endurance;
 use crate::process::Process;
 use crate::rows::Rows;
-use crate::run::{Reference, failure, reference};
+use crate::run::{Reference, failure, reference, typical};
 use crate::waits::{self, Waits};
+pub use crate::writes::Writes;
 
 pub use memories::{NodeMoment, Nodes, Zram, Zswap};
 pub use settings::RunSettings;
@@ -190,45 +191,6 @@ pub struct Prefetch {
     /// Figures by process over the whole run, those with the most faults and fetches first; missing in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
-}
-
-/// What was seen of the pages written to the tier. A page found at another place of the tier was written.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Writes {
-    /// Writes whose contents were looked at, pages of zeros included.
-    pub looked_at: u64,
-    /// Pages that left DRAM to the tier, of the whole machine: written, or zeros, which Linux 6.12 does not write.
-    pub of: u64,
-    /// Pages of zeros among those looked at.
-    pub zeros: u64,
-    /// Pages that repeat another word of 8 bytes, among them.
-    pub same_filled: u64,
-    /// Writes of pages of which an earlier write was looked at, among them.
-    pub again: u64,
-    /// Those of `again` that held what was seen of their page before.
-    pub unchanged: u64,
-    /// Bytes that were read from the tier for this.
-    pub read_bytes: u64,
-    /// Processor time that it took in seconds.
-    pub cpu_s: f64,
-}
-
-impl Writes {
-    /// Returns what was seen of the writes of a run, if anything looked.
-    pub(crate) fn of(outcome: &Outcome) -> Option<Self> {
-        let written = outcome.written?;
-        let counts = written.counts;
-        Some(Self {
-            looked_at: counts.looked_at,
-            of: outcome.tier_written.pages() + outcome.tier_zeros,
-            zeros: counts.zeros,
-            same_filled: counts.same_filled,
-            again: counts.again,
-            unchanged: counts.unchanged,
-            read_bytes: written.read.0,
-            cpu_s: written.cpu.as_secs_f64(),
-        })
-    }
 }
 
 /// End of a program.
@@ -409,26 +371,6 @@ impl Way {
             faults: typical.faults.clone(),
         }
     }
-}
-
-/// Returns the names of predictors, or `off` if there is none.
-pub(crate) fn names(predictors: &[String]) -> String {
-    match predictors {
-        [] => "off".to_owned(),
-        _ => predictors.join(", "),
-    }
-}
-
-/// The run whose wall time is the median (of an even number, the lower of the middle two):
-/// where figures have to belong together, as in a life story, they are of this run. Of a way that failed it is
-/// the first run that did.
-pub(crate) fn typical(runs: &Runs) -> &Outcome {
-    if let Some(failed) = runs.failure() {
-        return failed;
-    }
-    let mut order: Vec<&Outcome> = runs.outcomes.iter().collect();
-    order.sort_by_key(|o| o.wall);
-    order[(order.len() - 1) / 2]
 }
 
 fn prefetch(outcome: &Outcome) -> Option<Prefetch> {

@@ -6,7 +6,7 @@ use terrace_base::Bytes;
 use terrace_live::measure::compare::Step;
 use terrace_live::run::Status;
 
-use crate::run::{count, rate};
+use crate::number::{count, rate};
 
 /// Makes a line of each status, with rates since the one before.
 #[derive(Default)]

@@ -12,8 +12,8 @@ use terrace_trace::{Info, Meta};
 
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
+use crate::number::count;
 use crate::rows::Rows;
-use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 

@@ -15,8 +15,8 @@ use terrace_validate::perform::Results;
 
 use crate::document::{Document, words};
 use crate::html::{Axis, Page, Plot, Unit};
+use crate::number::count;
 use crate::rows::Rows;
-use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 

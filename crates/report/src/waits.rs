@@ -7,7 +7,7 @@ use terrace_base::Nanos;
 use terrace_live::watch::waits::{Figures, Measured, Moment, Recent};
 
 use crate::html::{Axis, Plot, Unit};
-use crate::run::count;
+use crate::number::count;
 use crate::table::table;
 use crate::text::Text;
 

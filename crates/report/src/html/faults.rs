@@ -10,7 +10,7 @@ use terrace_live::run::Faults;
 use terrace_live::watch::mappings::Region;
 
 use super::plot::{Axis, Band, Plot, Unit};
-use crate::run::{count, share};
+use crate::number::{count, share};
 
 /// Regions that are shown at most: those with the most faults.
 const MOST_REGIONS: usize = 16;

@@ -9,11 +9,11 @@ use terrace_policy::prefetch::LifeStory;
 
 use super::reference::median;
 use super::{
-    Reference, brief, count, failure, imbalances, left_group, lifetime, others, phase, ratio,
-    seconds, settings, share,
+    Reference, brief, failure, imbalances, left_group, lifetime, others, phase, seconds, settings,
+    typical,
 };
 use crate::lifetime::Endurance;
-use crate::schema::typical;
+use crate::number::{count, ratio, share};
 use crate::table::table;
 use crate::text::Text;
 use crate::waits::{self, Waits};

@@ -11,8 +11,8 @@ use terrace_live::system::kernel;
 use super::{or_dash, seconds};
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
+use crate::number::count;
 use crate::rows::Rows;
-use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use terrace_live::machine::view::View;
 use terrace_live::measure::compare::Effective;
 
-use super::names;
 use crate::lifetime::Endurance;
+use crate::run::names;
 
 /// Effective settings and machine. All figures of the document are measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::Input;
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
+use crate::number::count;
 use crate::rows::Rows;
-use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 

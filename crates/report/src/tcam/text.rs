@@ -4,7 +4,7 @@ use comfy_table::Table;
 use terrace_base::schema::years;
 
 use super::replay::{Chip, LengthRow, OrderingRow, ReplayDocument, Totals};
-use crate::run::count;
+use crate::number::count;
 use crate::table::table;
 use crate::text::Text;
 
