@@ -47,20 +47,27 @@ impl Packer {
             encoding::deltas(values, &mut chunk.packer.page);
             chunk.data(values.len(), Encoding::DELTA_BINARY_PACKED)?;
         }
-        let least = values.iter().min().map(|value| value.cast_signed());
-        let most = values.iter().max().map(|value| value.cast_signed());
-        let statistics = Statistics::int64(least, most, None, Some(0), false);
+        let (least, most) = encoding::extent(values).unzip();
+        let signed = |value: Option<u64>| value.map(u64::cast_signed);
+        let statistics = Statistics::int64(signed(least), signed(most), None, Some(0), false);
         chunk.close(column, Some(statistics))
     }
 
     /// A column of values of 32 bits or fewer, few of them distinct as a rule.
-    pub(super) fn u32<T: Copy + Into<u32>>(
+    pub(super) fn u32<T: Copy + Into<u32> + PartialEq>(
         &mut self,
         column: &Arc<ColumnDescriptor>,
         values: &[T],
     ) -> Result<Chunk> {
         let mut chunk = Pages::new(self);
-        let Some(dictionary) = Dictionary::new(values.iter().map(|value| (*value).into())) else {
+        let dictionary = match values.first() {
+            // As processes and threads are of most programs.
+            Some(one) if encoding::are_equal(values) => {
+                Some(Dictionary::of_one((*one).into(), values.len()))
+            }
+            _ => Dictionary::new(values.iter().map(|value| (*value).into())),
+        };
+        let Some(dictionary) = dictionary else {
             for values in values.chunks(PAGE) {
                 let plain = values.iter().map(|value| (*value).into());
                 encoding::plain(plain, &mut chunk.packer.page);

@@ -33,7 +33,7 @@ pub(super) fn deltas(values: &[u64], into: &mut Vec<u8>) {
 
 /// Writes a block of which the first `count` deltas are there.
 fn delta_block(deltas: &mut [i64; BLOCK], count: usize, into: &mut Vec<u8>) {
-    let least = deltas[..count].iter().copied().min().unwrap_or_default();
+    let least = extent(&deltas[..count]).map_or(0, |(least, _)| least);
     deltas[count..].fill(least);
     varint(zigzag(least), into);
     let mut above = [0; BLOCK];
@@ -52,24 +52,54 @@ fn delta_block(deltas: &mut [i64; BLOCK], count: usize, into: &mut Vec<u8>) {
     }
 }
 
-/// Appends the low `width` bits of each value, the first lowest, to whole bytes.
+/// Appends the low `width` bits of each value, the first lowest: `width` words, as there are 64 values.
 fn pack(values: &[u64; MINIBLOCK], width: u32, into: &mut Vec<u8>) {
-    let mut word = 0;
-    let mut filled = 0;
-    if width == 0 {
-        return;
-    }
+    // They are collected first, so that no value waits for room in `into`; the last is not kept.
+    let mut words = [0u64; MINIBLOCK + 1];
+    let (mut at, mut filled) = (0, 0);
     for value in values {
-        word |= value << filled;
+        words[at] |= value << filled;
         filled += width;
         if filled >= u64::BITS {
-            into.extend(word.to_le_bytes());
+            at += 1;
             filled -= u64::BITS;
             // A shift by all 64 bits leaves nothing.
-            word = value.checked_shr(width - filled).unwrap_or_default();
+            words[at] = value.checked_shr(width - filled).unwrap_or_default();
         }
     }
-    into.extend(&word.to_le_bytes()[..filled as usize / 8]);
+    into.extend(
+        words[..width as usize]
+            .iter()
+            .flat_map(|word| word.to_le_bytes()),
+    );
+}
+
+/// Returns the least and the largest value; `None` where there is none.
+pub(super) fn extent<T: Copy + Ord>(values: &[T]) -> Option<(T, T)> {
+    /// Values that are compared at once, so that none waits for the one before.
+    const LANES: usize = 8;
+    let first = *values.first()?;
+    let (mut least, mut most) = ([first; LANES], [first; LANES]);
+    let (lanes, rest) = values.as_chunks::<LANES>();
+    for values in lanes {
+        for (lane, value) in values.iter().enumerate() {
+            least[lane] = least[lane].min(*value);
+            most[lane] = most[lane].max(*value);
+        }
+    }
+    let all = |lanes: [T; LANES]| lanes.into_iter().chain(rest.iter().copied());
+    Some((all(least).min()?, all(most).max()?))
+}
+
+/// Whether all values are the same: all are looked at, which takes less time than to stop at the first
+/// other one.
+pub(super) fn are_equal<T: Copy + PartialEq>(values: &[T]) -> bool {
+    let equal = |first| {
+        values
+            .iter()
+            .fold(true, |equal, value| equal & (*value == first))
+    };
+    values.first().is_none_or(|first| equal(*first))
 }
 
 /// PLAIN truth values: a bit each, the first lowest.
@@ -126,6 +156,14 @@ impl Dictionary {
     const MOST: usize = 1 << u8::BITS;
     const SLOTS: usize = 4 * Self::MOST;
 
+    /// Returns the dictionary of a column that has one value throughout.
+    pub(super) fn of_one(value: u32, rows: usize) -> Self {
+        Self {
+            values: vec![value],
+            indexes: vec![0; rows],
+        }
+    }
+
     /// `None` where there are too many distinct values.
     pub(super) fn new(column: impl Iterator<Item = u32>) -> Option<Self> {
         let mut values: Vec<u32> = Vec::new();
@@ -165,7 +203,7 @@ impl Dictionary {
         let width = usize::BITS - self.values.len().saturating_sub(1).max(1).leading_zeros();
         into.push(width as u8);
         let first = indexes.first().copied().unwrap_or_default();
-        if indexes.iter().all(|index| *index == first) {
+        if are_equal(indexes) {
             varint((indexes.len() as u64) << 1, into);
             into.push(first);
             return;
@@ -193,4 +231,49 @@ fn varint(mut value: u64, into: &mut Vec<u8>) {
         byte
     }));
     into.push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn an_extent_has_all_values(values in prop::collection::vec(any::<i64>(), 0..40)) {
+            let slow = values.iter().min().copied().zip(values.iter().max().copied());
+            prop_assert_eq!(extent(&values), slow);
+        }
+
+        /// Bit by bit.
+        #[test]
+        fn values_are_packed_from_the_lowest_bit_on(
+            width in 0..=64_u32,
+            values in prop::array::uniform32(any::<u64>()),
+        ) {
+            let kept = |value: u64| value & u64::MAX.checked_shr(64 - width).unwrap_or(0);
+            let values: [u64; MINIBLOCK] =
+                std::array::from_fn(|at| kept(values[at % 32].rotate_left(at as u32)));
+            let mut packed = Vec::new();
+            pack(&values, width, &mut packed);
+            let mut slow = vec![0_u8; MINIBLOCK * width as usize / 8];
+            for at in 0..MINIBLOCK * width as usize {
+                let bit = values[at / width as usize] >> (at % width as usize) & 1;
+                slow[at / 8] |= (bit as u8) << (at % 8);
+            }
+            prop_assert_eq!(packed, slow);
+        }
+
+        #[test]
+        fn one_value_is_known_before_the_others_are_sought(
+            value in any::<u32>(),
+            others in prop::collection::vec(0..2_u32, 1..40),
+        ) {
+            let column: Vec<u32> = others.iter().map(|other| value ^ other).collect();
+            let new = Dictionary::new(column.iter().copied());
+            let of_one = Dictionary::of_one(column[0], column.len());
+            prop_assert_eq!(are_equal(&column), new == Some(of_one));
+        }
+    }
 }
