@@ -69,6 +69,9 @@ pub fn watch(
              one trace, or a memory",
         ));
     }
+    if machines.len() > 1 && machines.iter().all(|machine| machine.tier.untimed) {
+        workload.lengthen_batches();
+    }
     if machines.iter().any(|machine| machine.fill == Fill::Sectors) {
         workload.keep_lines();
     }

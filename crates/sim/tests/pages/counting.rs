@@ -142,6 +142,25 @@ proptest! {
     }
 }
 
+/// Batches are longer where several machines count: of a trace of some, nothing changes.
+#[test]
+fn machines_that_count_together_count_as_alone() {
+    let touch = |at: u64| (at * at % 1013 % (7 + at / 4000), at.is_multiple_of(3));
+    let touched: Vec<(u64, bool)> = (0..700_000).map(touch).collect();
+    let machines = [20, 100].map(|pages| untimed(&settings(pages)));
+    let counted = |machines: &[PageMachine]| {
+        let workload = Workload::new(vec![trace(&touches(&touched), 1 << 14)], None).unwrap();
+        run(workload, machines.to_vec(), None, |_| {}).unwrap()
+    };
+    for (machine, together) in machines.iter().zip(counted(&machines)) {
+        let alone = counted(std::slice::from_ref(machine)).remove(0);
+        assert!(alone.counts.accesses == 700_000 && alone.counts.full_misses > 0);
+        assert_eq!(together.counts, alone.counts);
+        assert_eq!(together.full_at, alone.full_at);
+        assert_eq!(together.footprint_pages, alone.footprint_pages);
+    }
+}
+
 #[test]
 fn several_traces_need_a_clock() {
     let trace = || trace(&touches(&[(1, false)]), 1);
