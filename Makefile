@@ -34,7 +34,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 paper-koob-2010-live clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 paper-koob-2010-live clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -65,6 +65,8 @@ help:
 	@echo 'make bench-pages measure the simulation of pages beside libCacheSim (minutes; 190 MB of PyPI)'
 	@echo 'make bench-guard compare the speed of this tree with that of the last tag, or of BASE'
 	@echo 'make bench-llc   measure the simulation of last-level caches, beside cachegrind'
+	@echo 'make bench-record'
+	@echo '                 compare recording with a plug-in that only counts (some minutes)'
 	@echo 'make bench-writes'
 	@echo '                 compare what is said to be written with what is written, as root (ten minutes)'
 	@echo 'make bench-sched what longer turns gain and cost, as root (15 minutes)'
@@ -298,6 +300,11 @@ bench-llc:
 	@$(MAKE) --no-print-directory build
 	$(CARGO) bench --locked -p terrace-sim --bench llc
 	scripts/bench-llc.sh
+
+bench-record:
+	@scripts/setup.sh gcc gzip qemu-user xz-utils coreutils
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 benches/record/compare.py
 
 bench-writes:
 	@scripts/setup.sh gzip qemu-user xz-utils

@@ -13,6 +13,8 @@ from interleaved import ratio, rounds, run, shown, table
 WORKLOADS = [
     *(["sim", "pages", "-q", "--dram", "100000p", "--replacement", policy]
       for policy in ("fifo", "lru", "arc", "sieve")),
+    *(["sim", "pages", "-q", "--memory", "none", "--dram", "100000p", "--replacement", policies]
+      for policies in ("fifo", "lru", "fifo,lru,clock,sieve,arc,s3fifo,2q,lirs")),
     ["sim", "curve", "-q"],
     ["trace", "info"],
     ["trace", "convert", "-q"],
