@@ -1,5 +1,5 @@
-//! Gives the shared library its soname: programs that are linked with it find any later version that
-//! keeps their calls as they are.
+//! Gives the shared library its soname: programs that are linked with it find any later version
+//! that keeps their calls as they are.
 
 fn main() {
     let major = env!("CARGO_PKG_VERSION_MAJOR");

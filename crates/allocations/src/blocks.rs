@@ -22,8 +22,8 @@ unsafe fn usable_size(block: *mut c_void) -> usize {
     next!(malloc_usable_size: fn(*mut c_void) -> usize, (block))
 }
 
-/// Looks up what a block that is freed needs. A look-up that fails leaves a message behind, which the next look-up
-/// frees: it must not be one for `free`.
+/// Looks up what a block that is freed needs. A look-up that fails leaves a message behind, which
+/// the next look-up frees: it must not be one for `free`.
 pub fn prepare() {
     // SAFETY: a block of the next library, which is freed once.
     unsafe {

@@ -1,7 +1,9 @@
-//! Keeps the objects of a placement in DRAM, under `terrace run --place`: locked there, or on a memory node.
+//! Keeps the objects of a placement in DRAM, under `terrace run --place`: locked there, or on a
+//! memory node.
 //!
-//! A locked page is not locked in a child of the process, and a page on the node is on the node of the others there as
-//! soon as the child writes it: what the placement keeps is that of one process.
+//! A locked page is not locked in a child of the process, and a page on the node is on the node of
+//! the others there as soon as the child writes it: what the placement keeps is that of one
+//! process.
 
 use std::ffi::c_void;
 
@@ -40,7 +42,8 @@ pub fn freed(object: usize) {
     }
 }
 
-/// Has what a child of this process writes come from where its other memory does. Called in the child by the C library.
+/// Has what a child of this process writes come from where its other memory does. Called in the
+/// child by the C library.
 pub extern "C" fn forked() {
     if terrace_placed::node().is_some() {
         terrace_placed::each(|object, bytes| {
@@ -100,7 +103,8 @@ fn bind(start: usize, length: usize, mode: c_long, nodes: &[u64]) -> c_long {
         [] => std::ptr::null(),
         nodes => nodes.as_ptr(),
     };
-    // SAFETY: the call changes no contents of memory; the set has the bits that it is said to have, or is null.
+    // SAFETY: the call changes no contents of memory; the set has the bits that it is said to have,
+    // or is null.
     quietly(|| unsafe {
         libc::syscall(
             libc::SYS_mbind,

@@ -40,8 +40,8 @@ macro_rules! next {
             Err(_) => panic!("a name has a zero"),
         };
         type Function = unsafe extern "C" fn($($type),*) -> $result;
-        // SAFETY: a function of this name has this type; it is there, because programs that are loaded
-        // have a C library.
+        // SAFETY: a function of this name has this type; it is there, because programs that are
+        // loaded have a C library.
         let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(NEXT.address()) };
         // SAFETY: the caller's promises.
         unsafe { function($($argument),*) }

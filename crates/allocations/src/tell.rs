@@ -28,8 +28,9 @@ pub fn begin() {
     if terrace_placed::begin() {
         KEEPS.store(true, Ordering::Relaxed);
         LEAST.store(terrace_placed::LEAST, Ordering::Relaxed);
-        // SAFETY: a function that is there as long as the library, which is never unloaded. Without room for it
-        // children have what they write of these objects on the node, and as many bytes for others as their parent.
+        // SAFETY: a function that is there as long as the library, which is never unloaded. Without
+        // room for it children have what they write of these objects on the node, and as many bytes
+        // for others as their parent.
         unsafe { libc::pthread_atfork(None, None, Some(keep::forked)) };
         return;
     }
@@ -38,8 +39,8 @@ pub fn begin() {
     // SAFETY: room for as many addresses.
     unsafe { libc::backtrace(frames.as_mut_ptr(), frames.len() as c_int) };
     READY.store(true, Ordering::Relaxed);
-    // SAFETY: a name that ends in zero; what is returned is null or ends in zero, and no thread changes the environment
-    // before the program runs.
+    // SAFETY: a name that ends in zero; what is returned is null or ends in zero, and no thread
+    // changes the environment before the program runs.
     let least = unsafe {
         let value = libc::getenv(LEAST_VARIABLE.as_ptr());
         if value.is_null() {

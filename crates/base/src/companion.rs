@@ -16,11 +16,12 @@ pub struct Companion {
 }
 
 impl Companion {
-    /// Finds the file: the one that the variable names, beside this program, or in `../lib/terrace` from there.
+    /// Finds the file: the one that the variable names, beside this program, or in `../lib/terrace`
+    /// from there.
     ///
     /// # Errors
-    /// Returns a usage error if the variable names no file, and a failure that says how to build the library if
-    /// it is nowhere.
+    /// Returns a usage error if the variable names no file, and a failure that says how to build
+    /// the library if it is nowhere.
     pub fn find(&self) -> Result<PathBuf> {
         let here = std::env::current_exe().unwrap_or_default();
         self.find_from(
@@ -44,7 +45,8 @@ impl Companion {
                 ))),
             };
         }
-        // Cargo that builds terrace alone leaves the library in `deps`, and perhaps an older one beside terrace.
+        // Cargo that builds terrace alone leaves the library in `deps`, and perhaps an older one
+        // beside terrace.
         let places = ["deps", ".", "../lib/terrace"].map(|place| here.join(place).join(name));
         let found = places.into_iter().find(|file| file.is_file());
         found.ok_or_else(|| {

@@ -57,7 +57,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// Returns the message on one line, without the error number that std appends to the reason of the
-/// system; in its place stands the limit of this process that may be behind it. File names can contain line ends and terminal control characters.
+/// system; in its place stands the limit of this process that may be behind it. File names can
+/// contain line ends and terminal control characters.
 fn plain(mut message: String) -> String {
     if message.contains(char::is_control) {
         let shown = |c: char| match c.is_control() {

@@ -1,15 +1,17 @@
-//! What this process was started with and has changed for itself, so that the programs that it starts get it as it
-//! was found: which signals were ignored, which were blocked, and which standard streams were closed.
+//! What this process was started with and has changed for itself, so that the programs that it
+//! starts get it as it was found: which signals were ignored, which were blocked, and which
+//! standard streams were closed.
 //!
-//! Rust's runtime ignores SIGPIPE and opens `/dev/null` in place of closed streams before `main`. So the
-//! command has [`remember`] called before that, from the table of functions that the C library calls first:
+//! Rust's runtime ignores SIGPIPE and opens `/dev/null` in place of closed streams before `main`.
+//! So the command has [`remember`] called before that, from the table of functions that the C
+//! library calls first:
 //!
 //!     #[used]
 //!     #[unsafe(link_section = ".init_array")]
 //!     static REMEMBER: extern "C" fn() = terrace_base::inherited::remember;
 //!
-//! Everything else that a program inherits (limits, priorities, processors, umask, other descriptors)
-//! is not changed by this process for itself.
+//! Everything else that a program inherits (limits, priorities, processors, umask, other
+//! descriptors) is not changed by this process for itself.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -28,8 +30,8 @@ static IGNORED: AtomicU64 = AtomicU64::new(0);
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
-/// Remembers what this process was started with, and has it notice the end of its children, which the
-/// kernel hides from a process that ignores SIGCHLD. To be called before `main`.
+/// Remembers what this process was started with, and has it notice the end of its children, which
+/// the kernel hides from a process that ignores SIGCHLD. To be called before `main`.
 pub extern "C" fn remember() {
     let found = Inherited::now();
     IGNORED.store(found.ignored, Ordering::Relaxed);
@@ -54,8 +56,8 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// Returns what was remembered. Where nothing was, as in a library, this is what is found now, with
-    /// SIGPIPE at its default.
+    /// Returns what was remembered. Where nothing was, as in a library, this is what is found now,
+    /// with SIGPIPE at its default.
     pub fn found() -> Self {
         match IS_KNOWN.load(Ordering::Acquire) {
             true => Self {
@@ -100,8 +102,8 @@ impl Inherited {
         }
     }
 
-    /// Gives this to the calling process, between fork and exec. Signals must be [`Blocked`] until then, because the
-    /// handlers are still those of the parent. Async-signal-safe.
+    /// Gives this to the calling process, between fork and exec. Signals must be [`Blocked`] until
+    /// then, because the handlers are still those of the parent. Async-signal-safe.
     ///
     /// # Errors
     /// The kernel's.
@@ -115,7 +117,8 @@ impl Inherited {
             unsafe { libc::signal(signal, action) };
         }
         for stream in (0..STREAMS).filter(|stream| self.closed & (1 << stream) != 0) {
-            // SAFETY: this process is about to become another program, and uses none of its streams.
+            // SAFETY: this process is about to become another program, and uses none of its
+            // streams.
             unsafe { libc::close(stream) };
         }
         set_mask(self.blocked)

@@ -4,8 +4,8 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::bytes::Bytes;
 
-/// Names the limit that may be the reason of the error with this number, and its value; `None` if no limit of
-/// this process is.
+/// Names the limit that may be the reason of the error with this number, and its value; `None` if
+/// no limit of this process is.
 pub(crate) fn behind(number: i32) -> Option<String> {
     match number {
         libc::EMFILE => named(Resource::Nofile, "open files", "-n"),

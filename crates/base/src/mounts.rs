@@ -21,7 +21,8 @@ pub fn is_mounted(mountpoint: &Path) -> bool {
         .any(|mount| mount.at == mountpoint && mount.kind.strip_prefix("fuse.") == Some(SUBTYPE))
 }
 
-/// Ends the connection of our mount at a place, whose process cannot serve it any more: whoever waits for it gets an error.
+/// Ends the connection of our mount at a place, whose process cannot serve it any more: whoever
+/// waits for it gets an error.
 ///
 /// # Errors
 /// The kernel's. It is not found if nothing of ours is mounted there.
@@ -36,7 +37,8 @@ pub fn abort(mountpoint: &Path) -> io::Result<()> {
         .ok_or(io::ErrorKind::NotFound)?;
     let number = found.device.rsplit(':').next().unwrap_or_default();
     let control = format!("/sys/fs/fuse/connections/{number}/abort");
-    // Where that is not mounted, unmounting by force ends the connection as well, also where it then says «busy».
+    // Where that is not mounted, unmounting by force ends the connection as well, also where it
+    // then says «busy».
     std::fs::write(control, "1").or_else(|_| {
         match rustix::mount::unmount(mountpoint, UnmountFlags::FORCE) {
             Err(rustix::io::Errno::BUSY) => Ok(()),
@@ -45,7 +47,8 @@ pub fn abort(mountpoint: &Path) -> io::Result<()> {
     })
 }
 
-/// Unmounts a directory. One that is in use goes from the tree if `detach`, and ends with its last open file.
+/// Unmounts a directory. One that is in use goes from the tree if `detach`, and ends with its last
+/// open file.
 ///
 /// # Errors
 /// Returns the error of the system: `EBUSY` if it is in use, and not to be detached.
@@ -60,7 +63,8 @@ pub fn unmount(mountpoint: &Path, detach: bool) -> io::Result<()> {
     }
 }
 
-/// Unmounts what no process serves any more, of ours, if it is on this directory; returns whether it was.
+/// Unmounts what no process serves any more, of ours, if it is on this directory; returns whether
+/// it was.
 ///
 /// # Errors
 /// Returns the error of the system.
@@ -69,7 +73,8 @@ pub fn unmount_dead(mountpoint: &Path) -> io::Result<bool> {
     let Ok(found) = rustix::fs::open(mountpoint, flags, Mode::empty()) else {
         return Ok(false);
     };
-    // Asked for anew: the kernel may still know the attributes that a process told it of before it died.
+    // Asked for anew: the kernel may still know the attributes that a process told it of before it
+    // died.
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
     let asked = rustix::fs::statx(&found, "", flags, StatxFlags::TYPE);
     let is_dead = asked.is_err_and(|e| e == rustix::io::Errno::NOTCONN);

@@ -59,7 +59,8 @@ impl Figures {
         }
     }
 
-    /// Returns the figures from the open `stat` file of a process or thread; `None` if it has ended.
+    /// Returns the figures from the open `stat` file of a process or thread; `None` if it has
+    /// ended.
     pub fn read(stat: &File) -> Option<Self> {
         let mut text = [0u8; 1024];
         let length = stat.read_at(&mut text, 0).ok()?;
@@ -85,7 +86,8 @@ impl Figures {
     }
 }
 
-/// Returns the start time of a process, in clock ticks since boot; `None` if there is no such process.
+/// Returns the start time of a process, in clock ticks since boot; `None` if there is no such
+/// process.
 pub fn started(pid: u32) -> io::Result<Option<u64>> {
     Ok(Figures::of(pid)?.map(|process| process.started))
 }

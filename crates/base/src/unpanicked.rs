@@ -9,8 +9,9 @@ thread_local! {
     static EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does work that panics on some damaged input; returns `None` if it did. The panic says nothing on standard error,
-/// unlike any other: the caller says in a sentence what is wrong. What the work changed must not be used after that.
+/// Does work that panics on some damaged input; returns `None` if it did. The panic says nothing on
+/// standard error, unlike any other: the caller says in a sentence what is wrong. What the work
+/// changed must not be used after that.
 pub fn unpanicked<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,13 +1,14 @@
-//! A process of our process group that tells which signals the group was sent. A signal that it was not
-//! sent was for this process alone.
+//! A process of our process group that tells which signals the group was sent. A signal that it was
+//! not sent was for this process alone.
 //!
-//! The program is in our group, too. What the group is sent, by a key of the terminal (Ctrl-C), by a shell
-//! (`kill %1`, `fg`) or when the leader of the session ends, has reached the program; what this process is sent
-//! alone has not: a `kill`, the loss of the terminal of which it leads the session, an `alarm` that was set before it
-//! was started. A signal does not say which of both it is, its sender neither.
+//! The program is in our group, too. What the group is sent, by a key of the terminal (Ctrl-C), by
+//! a shell (`kill %1`, `fg`) or when the leader of the session ends, has reached the program; what
+//! this process is sent alone has not: a `kill`, the loss of the terminal of which it leads the
+//! session, an `alarm` that was set before it was started. A signal does not say which of both it
+//! is, its sender neither.
 //!
-//! The kernel signals the members of a group from the youngest to the oldest, so the witness, which this
-//! process forks, is sent a signal before this process is.
+//! The kernel signals the members of a group from the youngest to the oldest, so the witness, which
+//! this process forks, is sent a signal before this process is.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -16,7 +17,8 @@ use std::time::Duration;
 
 use crate::inherited::{Blocked, bit};
 
-/// How long to wait for an answer. A witness that does not answer has been stopped or killed by others.
+/// How long to wait for an answer. A witness that does not answer has been stopped or killed by
+/// others.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Bytes of a question: a signal, and the process that has sent it.
 const QUESTION: usize = 8;
@@ -66,14 +68,14 @@ impl Witness {
         }
     }
 
-    /// Whether the group was sent this signal by this process (0: the kernel), which it is asked once for each;
-    /// `None` if the witness does not answer.
+    /// Whether the group was sent this signal by this process (0: the kernel), which it is asked
+    /// once for each; `None` if the witness does not answer.
     pub fn has_seen(&mut self, signal: i32, sender: i32) -> Option<bool> {
         self.ask(signal, sender).map(|answer| answer == 1)
     }
 
-    /// Has programs that are started from now on told what the group is sent from now on, and what was not asked
-    /// about yet.
+    /// Has programs that are started from now on told what the group is sent from now on, and what
+    /// was not asked about yet.
     pub fn begin_births(&mut self) {
         // A witness that does not answer tells programs nothing either.
         let _ = self.ask(BIRTHS, 0);
@@ -101,13 +103,14 @@ impl Newborn {
     /// A program without a witness.
     pub(crate) const ALONE: Self = Self { births: None };
 
-    /// Sends the calling process the signals that our group was sent before it was there. For a process between
-    /// fork and exec whose signals are blocked. Async-signal-safe.
+    /// Sends the calling process the signals that our group was sent before it was there. For a
+    /// process between fork and exec whose signals are blocked. Async-signal-safe.
     pub fn catch_up(self) {
         let Some(missed) = self.births.and_then(ask_of_births) else {
             return;
         };
-        // After the question: what was sent to the group while this process was there is pending in it by now.
+        // After the question: what was sent to the group while this process was there is pending in
+        // it by now.
         let missed = missed & !pending();
         for signal in (1..SIGNALS as i32).filter(|&signal| missed & bit(signal) != 0) {
             // SAFETY: takes integers.
@@ -153,7 +156,8 @@ struct Seen {
     since: u64,
 }
 
-/// Runs the child, all of whose signals are blocked: `sockets` are for questions of the parent and of newborns.
+/// Runs the child, all of whose signals are blocked: `sockets` are for questions of the parent and
+/// of newborns.
 fn observe(sockets: [RawFd; 2], wanted: u64) -> ! {
     // SAFETY: these take integers and static strings, and the set, which lives across the call.
     let signals = unsafe {

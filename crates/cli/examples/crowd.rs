@@ -1,11 +1,12 @@
 //! A program for the tests and benches to run: many processes, and a storm of forks.
 //!
-//! `crowd PROCESSES KIBIBYTES STRIDE_PAGES FORKS AT_ONCE [patient]`: PROCESSES processes fill KIBIBYTES of memory
-//! each, wait until all have, and walk over it, AT_ONCE of them at once, each in its own order; with `patient`,
-//! they wait for pages, which may be fetched ahead meanwhile, until some have come. None ends
-//! before the last has walked. Meanwhile their parent forks so often in all, and each time the child reads
-//! some of the memory that it has from its parent, and ends. Every process checks what it reads.
-//! Prints the numbers of the many processes in a line, and how many pages were read.
+//! `crowd PROCESSES KIBIBYTES STRIDE_PAGES FORKS AT_ONCE [patient]`: PROCESSES processes fill
+//! KIBIBYTES of memory each, wait until all have, and walk over it, AT_ONCE of them at once, each
+//! in its own order; with `patient`, they wait for pages, which may be fetched ahead meanwhile,
+//! until some have come. None ends before the last has walked. Meanwhile their parent forks so
+//! often in all, and each time the child reads some of the memory that it has from its parent, and
+//! ends. Every process checks what it reads. Prints the numbers of the many processes in a line,
+//! and how many pages were read.
 
 mod patience;
 

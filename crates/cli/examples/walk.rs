@@ -1,9 +1,9 @@
 //! A program for the tests to run: touches a megabyte range once and then walks over it.
 //!
-//! `walk MEGABYTES STRIDE_PAGES PASSES [fork] [shared] [locked] [patient]`: with `fork`, a child does it all; with
-//! `shared`, the memory is a shared mapping; with `locked`, it is locked; with `patient`, each page is waited for,
-//! which may be fetched ahead meanwhile. Prints the sum of what it read, which is known, so that a lost page would
-//! be seen.
+//! `walk MEGABYTES STRIDE_PAGES PASSES [fork] [shared] [locked] [patient]`: with `fork`, a child
+//! does it all; with `shared`, the memory is a shared mapping; with `locked`, it is locked; with
+//! `patient`, each page is waited for, which may be fetched ahead meanwhile. Prints the sum of what
+//! it read, which is known, so that a lost page would be seen.
 
 mod patience;
 

@@ -48,8 +48,8 @@ pub fn probe(arguments: &args::Probe) -> Result<ExitCode> {
             "this command is for terrace calibrate; run that one",
         ));
     }
-    // SAFETY: the calibration that started this process passed the descriptor for it to own; where it is not open,
-    // writing fails.
+    // SAFETY: the calibration that started this process passed the descriptor for it to own; where
+    // it is not open, writing fails.
     let mut to = unsafe { File::from_raw_fd(arguments.descriptor) };
     terrace_live::measure::probe::tell(arguments.pages, &mut to)?;
     Ok(ExitCode::SUCCESS)

@@ -42,7 +42,8 @@ pub fn extend(arguments: &Extend) -> Result<ExitCode> {
     outcome.exit.end_like()
 }
 
-/// Runs the program with this much DRAM for its large memory: that of placed objects, and the bound of the rest.
+/// Runs the program with this much DRAM for its large memory: that of placed objects, and the bound
+/// of the rest.
 fn run_placed(
     session: &mut Session,
     placement: Option<&Placement>,
@@ -61,8 +62,8 @@ fn run_placed(
     Ok(outcome)
 }
 
-/// Measures the footprint of the extended memory in a first run, and returns a share of it; or what came of that run,
-/// where there is no such memory.
+/// Measures the footprint of the extended memory in a first run, and returns a share of it; or what
+/// came of that run, where there is no such memory.
 fn share_of(session: &Session, share: f64) -> Result<std::result::Result<Bytes, Outcome>> {
     let measured = session.run(None)?;
     if let Exit::Signal(_) = measured.exit {

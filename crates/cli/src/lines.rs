@@ -47,8 +47,8 @@ impl Lines {
         Some(("--interval-to", path))
     }
 
-    /// Writes the line of an interval that has ended. One that cannot be written is no reason to stop the program;
-    /// none follows it, because half of it may be there.
+    /// Writes the line of an interval that has ended. One that cannot be written is no reason to
+    /// stop the program; none follows it, because half of it may be there.
     pub fn tell(&mut self, step: &Step, event: &Event) {
         let Event::Interval(interval) = event else {
             return;

@@ -42,7 +42,8 @@ use terrace_base::error::Kind;
 
 /// Called by the C library before `main`, and so before Rust's runtime changes what is remembered.
 #[used]
-// SAFETY: the C library calls each function of this table once; this one takes no arguments that matter.
+// SAFETY: the C library calls each function of this table once; this one takes no arguments that
+// matter.
 #[unsafe(link_section = ".init_array")]
 static REMEMBER: extern "C" fn() = terrace_base::inherited::remember;
 

@@ -34,8 +34,8 @@ impl People {
     }
 }
 
-/// Outputs, opened before the work begins, so that hours of work do not end in a path that cannot be
-/// written.
+/// Outputs, opened before the work begins, so that hours of work do not end in a path that cannot
+/// be written.
 #[derive(Debug, Default)]
 pub struct Outputs {
     forms: Vec<(Form, Option<Output>)>,
@@ -63,8 +63,8 @@ impl Outputs {
         })
     }
 
-    /// Writes results in all forms, and the text for people to standard output, which ends a command
-    /// well.
+    /// Writes results in all forms, and the text for people to standard output, which ends a
+    /// command well.
     ///
     /// # Errors
     /// Returns a failure if one of them cannot be written.

@@ -100,8 +100,8 @@ impl Chosen {
         last.get_value_names()?.first().map(ToString::to_string)
     }
 
-    /// Returns a missing argument as it is written. If a program can take the place of files, both are
-    /// named.
+    /// Returns a missing argument as it is written. If a program can take the place of files, both
+    /// are named.
     fn required(&self, text: &str) -> String {
         if self.program() != Some(option(text)) {
             let names = text.trim_end_matches("...").replace(['<', '>'], "");

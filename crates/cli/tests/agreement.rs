@@ -1,5 +1,5 @@
-//! The simulator and extended memory agree: the same program, the same DRAM, the same replacement. Needs `cc`,
-//! `qemu-x86_64`, and root for userfaultfd.
+//! The simulator and extended memory agree: the same program, the same DRAM, the same replacement.
+//! Needs `cc`, `qemu-x86_64`, and root for userfaultfd.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,8 +14,8 @@ use common::needs;
 /// The largest difference, of the larger of two figures.
 const NEAR: f64 = 0.05;
 
-/// Touches a large block in all ways that matter to a write scheme, half of the time a fifth of it. What the
-/// program holds beside it is small, and stays in DRAM.
+/// Touches a large block in all ways that matter to a write scheme, half of the time a fifth of it.
+/// What the program holds beside it is small, and stays in DRAM.
 const PROGRAM: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,8 +58,8 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Frees and allocates small blocks at random, and reads and writes them, most of them of the first fifth. The table of
-/// blocks is static, and stays in DRAM.
+/// Frees and allocates small blocks at random, and reads and writes them, most of them of the first
+/// fifth. The table of blocks is static, and stays in DRAM.
 const SMALL: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,12 +162,14 @@ fn a_simulation_of_what_is_extended_is_what_extended_memory_does() {
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn so_is_one_of_small_blocks() {
-    // The first part of the heap, 4 MiB, is extended when there is a second, and all of it is in DRAM then.
+    // The first part of the heap, 4 MiB, is extended when there is a second, and all of it is in
+    // DRAM then.
     agree(SMALL, &["--small-blocks"], 1024, &["800p", "1600p"]);
 }
 
-/// Compares a simulation of what a program has extended with what extended memory does, with these options of both. So
-/// many pages are touched before they are extended, and are first touches in the simulation alone.
+/// Compares a simulation of what a program has extended with what extended memory does, with these
+/// options of both. So many pages are touched before they are extended, and are first touches in
+/// the simulation alone.
 fn agree(source: &str, options: &[&str], before: u64, shares: &[&str]) {
     let directory = compiled(source);
     let directory = directory.path();
@@ -225,8 +227,8 @@ fn agree(source: &str, options: &[&str], before: u64, shares: &[&str]) {
                 ));
             }
         };
-        // A page that was never written and has left is fetched in the simulation, whose machine does not look at
-        // contents; extended memory fills it with zeros once more.
+        // A page that was never written and has left is fetched in the simulation, whose machine
+        // does not look at contents; extended memory fills it with zeros once more.
         let faults =
             |of: &Value, fetches: &str| number(&of["first_touches"]) + number(&of[fetches]);
         compare(

@@ -1,4 +1,5 @@
-//! `terrace record --contents`: what pages hold is what the program itself says. Needs `qemu-x86_64` and `cc`.
+//! `terrace record --contents`: what pages hold is what the program itself says. Needs
+//! `qemu-x86_64` and `cc`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

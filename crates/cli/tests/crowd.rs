@@ -14,8 +14,8 @@ const PROCESSES: u64 = 44;
 const PAGES: u64 = 1024;
 const FORKS: u64 = 100;
 
-/// Descriptors that Terrace may have: fewer than the program has processes, but enough for a ring of
-/// each processor.
+/// Descriptors that Terrace may have: fewer than the program has processes, but enough for a ring
+/// of each processor.
 fn descriptors() -> u64 {
     // SAFETY: sysconf takes an integer and touches no memory of ours.
     let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };

@@ -9,15 +9,18 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Appends the Markdown files below a directory, but for what was built.
-fn documents(directory: &Path, found: &mut Vec<PathBuf>) {
+/// Appends the files with an extension below a directory, but for what was built.
+fn files(directory: &Path, wanted: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         let (path, name) = (entry.path(), entry.file_name());
         if entry.file_type().unwrap().is_dir() {
             if name != "target" && !name.to_string_lossy().starts_with('.') {
-                documents(&path, found);
+                files(&path, wanted, found);
             }
-        } else if path.extension().is_some_and(|extension| extension == "md") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == wanted)
+        {
             found.push(path);
         }
     }
@@ -36,6 +39,41 @@ fn links(text: &str) -> Vec<&str> {
     targets.filter(is_file).collect()
 }
 
+/// Returns the lines of comments that are too long: but for tables, code, and what has no space to
+/// break at.
+fn too_long(text: &str) -> Vec<&str> {
+    const COLUMNS: usize = 100;
+    let mut is_code = false;
+    let comments = text.lines().filter(|line| {
+        let comment = line.trim_start();
+        let content = comment.trim_start_matches(['/', '!']).trim_start();
+        let is_comment = comment.starts_with("//");
+        is_code = is_comment && (is_code ^ content.starts_with("```"));
+        let has_space = content.chars().take(COLUMNS - 20).any(|c| c == ' ');
+        is_comment && !is_code && !content.starts_with('|') && has_space
+    });
+    comments
+        .filter(|line| line.chars().count() > COLUMNS)
+        .collect()
+}
+
+#[test]
+fn comments_have_at_most_100_columns() {
+    let long = format!("// {}", "word ".repeat(30));
+    assert_eq!(too_long(&long), [long.as_str()]);
+    assert_eq!(too_long(&format!("/// ```\n/{long}\n/// ```")), [""; 0]);
+    assert_eq!(too_long(&format!("/// | {}|", "word ".repeat(30))), [""; 0]);
+    let mut all = Vec::new();
+    for directory in ["crates", "benches"] {
+        files(&root().join(directory), "rs", &mut all);
+    }
+    assert!(all.len() > 1000, "{}", all.len());
+    for source in all {
+        let text = fs::read_to_string(&source).unwrap();
+        assert_eq!(too_long(&text), [""; 0], "{}", source.display());
+    }
+}
+
 #[test]
 fn links_are_found() {
     let text = "[a](one.md) and [b](two.md#part)\n    [code](three.md)\n[c](#part) [d](https://e)\n\
@@ -46,7 +84,7 @@ fn links_are_found() {
 #[test]
 fn links_lead_somewhere() {
     let mut all = Vec::new();
-    documents(&root(), &mut all);
+    files(&root(), "md", &mut all);
     assert!(all.len() > 50, "{}", all.len());
     for document in all {
         let text = fs::read_to_string(&document).unwrap();
@@ -63,7 +101,7 @@ fn the_book_lists_its_pages() {
     let summary = fs::read_to_string(source.join("SUMMARY.md")).unwrap();
     let mut listed: Vec<PathBuf> = links(&summary).iter().map(|it| source.join(it)).collect();
     let mut there = Vec::new();
-    documents(&source, &mut there);
+    files(&source, "md", &mut there);
     there.retain(|page| !page.ends_with("SUMMARY.md"));
     listed.sort();
     there.sort();
@@ -115,7 +153,7 @@ fn calls_are_found() {
 #[test]
 fn what_the_documents_call_is_right() {
     let mut all = vec![root().join("README.md")];
-    documents(&root().join("book/src"), &mut all);
+    files(&root().join("book/src"), "md", &mut all);
     let mut seen = 0;
     for document in all
         .iter()

@@ -496,8 +496,8 @@ fn what_a_moved_mapping_holds_stays_while_another_comes_to_its_place() {
     Bench::new().extend(body, &options).succeeded();
 }
 
-/// A mapping that comes to the place of one that moves keeps its pages, though pages of the moved one are about to
-/// leave: they must not be taken by the addresses that they had.
+/// A mapping that comes to the place of one that moves keeps its pages, though pages of the moved
+/// one are about to leave: they must not be taken by the addresses that they had.
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn what_comes_to_the_place_of_a_moved_mapping_does_not_leave_for_it() {
@@ -558,8 +558,8 @@ fn what_comes_to_the_place_of_a_moved_mapping_does_not_leave_for_it() {
     Bench::new().extend(body, &options).succeeded();
 }
 
-/// Handlers of forks run in the reverse order of their registration; those of a library are registered before the
-/// program begins.
+/// Handlers of forks run in the reverse order of their registration; those of a library are
+/// registered before the program begins.
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn handlers_of_forks_of_a_library_touch_extended_memory() {

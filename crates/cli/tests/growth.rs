@@ -1,5 +1,5 @@
-//! A tier that grows, for a program whose footprint is not given, and what others have in it. Needs 4 GiB of
-//! free disk.
+//! A tier that grows, for a program whose footprint is not given, and what others have in it. Needs
+//! 4 GiB of free disk.
 
 use std::fs;
 use std::path::Path;

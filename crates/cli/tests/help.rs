@@ -1,5 +1,5 @@
-//! Help: `-h` fits a screen, `--help` teaches with examples that are right, and what it refers to is there.
-//! Needs no privilege.
+//! Help: `-h` fits a screen, `--help` teaches with examples that are right, and what it refers to
+//! is there. Needs no privilege.
 
 mod common;
 
@@ -116,8 +116,8 @@ fn examples(help: &str) -> Vec<&str> {
         .collect()
 }
 
-/// An example is wrong if Terrace says that it is wrong usage. Files in it do not exist and programs are
-/// not run: a usage error about a file or program is none about the line.
+/// An example is wrong if Terrace says that it is wrong usage. Files in it do not exist and
+/// programs are not run: a usage error about a file or program is none about the line.
 #[test]
 fn every_command_has_examples_that_are_right() {
     for command in COMMANDS {

@@ -165,8 +165,8 @@ fn steered(suite: &Path) -> String {
     run.page().html(&Text::default(), "terrace run")
 }
 
-/// Returns a directory with the pages of [`PAGES`], named by their numbers, and behind them the page
-/// of a steered run.
+/// Returns a directory with the pages of [`PAGES`], named by their numbers, and behind them the
+/// page of a steered run.
 fn pages() -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     let at = directory.path();

@@ -1,4 +1,5 @@
-//! `make install` and `make uninstall`: the command, its manual pages and completions, and what mounts at boot.
+//! `make install` and `make uninstall`: the command, its manual pages and completions, and what
+//! mounts at boot.
 
 use std::fs;
 use std::path::{Path, PathBuf};

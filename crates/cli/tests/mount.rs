@@ -1,4 +1,5 @@
-//! `terrace mount` as it is called: figures, every way out, what cannot be mounted, and its recordings.
+//! `terrace mount` as it is called: figures, every way out, what cannot be mounted, and its
+//! recordings.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -461,7 +462,8 @@ fn a_small_file_of_a_mount_without_levels_is_kept_and_written_by_whoever_has_it_
     place.assert_as_found();
 }
 
-/// Writers of every kind change files, on the source, through the mount, and both at once; the mount is killed in between.
+/// Writers of every kind change files, on the source, through the mount, and both at once; the
+/// mount is killed in between.
 #[test]
 #[ignore = "needs /dev/fuse, loop devices and root; run by make test-root"]
 fn writers_of_every_kind_are_seen() {

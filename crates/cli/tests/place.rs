@@ -1,4 +1,5 @@
-//! `terrace record --allocations` and `terrace place` with real programs. Needs `qemu-x86_64` and `cc`.
+//! `terrace record --allocations` and `terrace place` with real programs. Needs `qemu-x86_64` and
+//! `cc`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,8 +13,8 @@ use terrace_trace::{Access, Block, Columns};
 mod common;
 use common::needs;
 
-/// A program with a table of 384 KiB that is read at random and a log of 1 MiB that is written once, both from
-/// `fill`, and four blocks of 40 KiB that live one after the other.
+/// A program with a table of 384 KiB that is read at random and a log of 1 MiB that is written
+/// once, both from `fill`, and four blocks of 40 KiB that live one after the other.
 const PROGRAM: &str = "
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,7 +195,8 @@ fn objects_have_sites_and_lifetimes() {
     );
 }
 
-/// What the library does to tell is no access of the program: a stack by itself is thousands of accesses.
+/// What the library does to tell is no access of the program: a stack by itself is thousands of
+/// accesses.
 #[test]
 fn telling_is_not_recorded() {
     let bench = Bench::new();

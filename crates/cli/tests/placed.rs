@@ -1,5 +1,5 @@
-//! `--place` with real programs: of `terrace run` and `terrace extend`. Needs `qemu-x86_64` and `cc`, and root for swap
-//! and userfaultfd.
+//! `--place` with real programs: of `terrace run` and `terrace extend`. Needs `qemu-x86_64` and
+//! `cc`, and root for swap and userfaultfd.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,11 +9,13 @@ use tempfile::TempDir;
 mod common;
 use common::{machine, needs, text};
 
-/// A program with two arrays of the same size, of which `hot` is read again and again, and more memory than both behind
-/// them. At its end it says how many pages of each array are in swap, and whether the kernel hands its faults out.
+/// A program with two arrays of the same size, of which `hot` is read again and again, and more
+/// memory than both behind them. At its end it says how many pages of each array are in swap, and
+/// whether the kernel hands its faults out.
 ///
-/// With an argument several processes make the hot array, and say how much of their memory is locked: two children, which
-/// keep theirs until both have one, then their parent, and a child of it, which frees its parent's before.
+/// With an argument several processes make the hot array, and say how much of their memory is
+/// locked: two children, which keep theirs until both have one, then their parent, and a child of
+/// it, which frees its parent's before.
 const PROGRAM: &str = "
 #include <fcntl.h>
 #include <signal.h>

@@ -62,8 +62,8 @@ impl Place {
         output.expect("setpriv is part of Debian's util-linux")
     }
 
-    /// Checks that nothing is left of a run but empty lock files: a run may have opened one to lock it, so that
-    /// to remove it would be unsafe.
+    /// Checks that nothing is left of a run but empty lock files: a run may have opened one to lock
+    /// it, so that to remove it would be unsafe.
     fn assert_empty(&self) {
         let files = fs::read_dir(self.state()).unwrap().flatten();
         let is_lock = |file: &fs::DirEntry| {

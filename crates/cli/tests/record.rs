@@ -635,7 +635,8 @@ fn a_library_with_a_sanitizer_is_refused() {
 #[test]
 fn beyond_the_limit_of_memory_the_program_is_ended_and_the_trace_is_kept() {
     let bench = Bench::new();
-    // The child takes it: what counts is the emulator's processes together. It ends by itself at 1 GiB.
+    // The child takes it: what counts is the emulator's processes together. It ends by itself at 1
+    // GiB.
     let program = bench.program(
         "if (fork()) { wait(0); return 0; }
          for (int i = 0; i < 1024; i++) { volatile char *all = malloc(1 << 20); for (int j = 0; j < 1 << 20; j += 4096) all[j] = 1; }

@@ -1,5 +1,5 @@
-//! Programs on runtimes that size themselves by the limit of their group, with three times as much memory as DRAM: in
-//! each way of a comparison they are the same programs.
+//! Programs on runtimes that size themselves by the limit of their group, with three times as much
+//! memory as DRAM: in each way of a comparison they are the same programs.
 
 use std::fs;
 use std::path::PathBuf;

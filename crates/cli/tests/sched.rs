@@ -1,5 +1,5 @@
-//! Turns of real programs: what is changed of them is put back on every way out, and no task starves.
-//! One file, because one machine is prepared for all of it.
+//! Turns of real programs: what is changed of them is put back on every way out, and no task
+//! starves. One file, because one machine is prepared for all of it.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -96,7 +96,8 @@ struct Scheduling {
 }
 
 fn scheduling(pid: u32) -> Scheduling {
-    // SAFETY: an all-zero sched_attr is a valid value; the kernel writes no more than the size that it is told.
+    // SAFETY: an all-zero sched_attr is a valid value; the kernel writes no more than the size that
+    // it is told.
     let attributes = unsafe {
         let mut attributes: libc::sched_attr = std::mem::zeroed();
         let size = size_of::<libc::sched_attr>() as u32;
@@ -400,7 +401,8 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// A task is told to be CPU-bound after a quarter of a second; those that a loop starts have turns before.
+/// A task is told to be CPU-bound after a quarter of a second; those that a loop starts have turns
+/// before.
 #[test]
 #[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
 fn what_a_loop_starts_again_and_again_takes_turns_from_its_start_on() {
@@ -425,7 +427,8 @@ fn what_a_loop_starts_again_and_again_takes_turns_from_its_start_on() {
     attached.end(libc::SIGTERM);
 }
 
-/// Tasks of several sessions are groups of their own to the kernel, which compares no policies between them.
+/// Tasks of several sessions are groups of their own to the kernel, which compares no policies
+/// between them.
 #[test]
 #[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
 fn programs_of_several_sessions_run_on_and_are_put_back() {
@@ -449,8 +452,8 @@ fn send_to_other(pid: u32) {
 #[test]
 #[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
 fn shares_of_time_are_equal() {
-    /// A turn in seconds, and how many of them one program may have had more or less than its share: turns are whole, and
-    /// a busy machine has few of them.
+    /// A turn in seconds, and how many of them one program may have had more or less than its
+    /// share: turns are whole, and a busy machine has few of them.
     const TURN: f64 = 0.03;
     const FEW: f64 = 8.0;
     let machine = machine();

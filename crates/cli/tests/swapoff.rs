@@ -1,5 +1,5 @@
-//! Giving the tier back: beside neighbours whose pages are in it, and after a `kill -9` of any command.
-//! Long: every command is killed.
+//! Giving the tier back: beside neighbours whose pages are in it, and after a `kill -9` of any
+//! command. Long: every command is killed.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -20,8 +20,8 @@ const KEPT: &str = "tail -c 160000000";
 const NUMBERS: &str = "seq 22000000";
 const LIMIT: u64 = 40 << 20;
 
-/// A memory group of somebody else with a limit, and a program in it that is larger and lasts until it is told to end;
-/// both are gone when it is dropped.
+/// A memory group of somebody else with a limit, and a program in it that is larger and lasts until
+/// it is told to end; both are gone when it is dropped.
 struct Neighbour {
     group: PathBuf,
     stop: PathBuf,
@@ -438,7 +438,8 @@ fn the_area_of_another_run_is_no_room() {
     machine.wait_until_as_found();
 }
 
-/// Kills the command at this time after its start; nothing of it may be left once its programs have ended.
+/// Kills the command at this time after its start; nothing of it may be left once its programs have
+/// ended.
 fn kill_after(machine: &Machine, arguments: &[&str], after: Duration) {
     let mut child = machine
         .command(arguments)
@@ -582,7 +583,8 @@ fn what_is_left_where_the_guardian_was_killed_as_well_the_next_run_takes_over() 
     machine.assert_as_found();
 }
 
-/// The guardian keeps nothing of the command open: its pipes, and descriptors that it was started with.
+/// The guardian keeps nothing of the command open: its pipes, and descriptors that it was started
+/// with.
 #[test]
 #[ignore = "needs root and swap; run by make test-root"]
 fn a_guardian_keeps_nothing_of_its_command() {

@@ -1,5 +1,5 @@
-//! Programs of several threads, and loads that wait for each other, recorded and simulated. Needs `qemu-x86_64` and
-//! `cc`.
+//! Programs of several threads, and loads that wait for each other, recorded and simulated. Needs
+//! `qemu-x86_64` and `cc`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

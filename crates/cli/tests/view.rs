@@ -1,4 +1,5 @@
-//! What a program sees of its memory limit: what it would see without terrace, and what others see of its mounts.
+//! What a program sees of its memory limit: what it would see without terrace, and what others see
+//! of its mounts.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -10,7 +11,8 @@ use serde_json::Value;
 mod common;
 use common::{Machine, machine, text, wait_for};
 
-/// Prints what the files of its own group say of limits, as runtimes read them, and those of the groups above.
+/// Prints what the files of its own group say of limits, as runtimes read them, and those of the
+/// groups above.
 const LIMITS: &str = r#"
 import os, sys
 own = [line.strip().split(':', 2) for line in open('/proc/self/cgroup')]

@@ -29,8 +29,8 @@ impl Catalogue {
     /// Reads the file `path`. Its technologies replace built-in ones of the same name.
     ///
     /// # Errors
-    /// Returns a failure if the file cannot be read, and a usage error with file and line where it is
-    /// wrong.
+    /// Returns a failure if the file cannot be read, and a usage error with file and line where it
+    /// is wrong.
     pub fn load(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).or_fail(|| format!("cannot read {name}"))?;

@@ -88,9 +88,9 @@ impl Energy {
         }
     }
 
-    /// Returns the joules of programming `cells` cells, one a bit, and of opening `rows` rows for that. A
-    /// write, of a page here, programs all its cells; data-comparison write saves the energy of those that it
-    /// leaves as they are (Yang et al., ISCAS 2007).
+    /// Returns the joules of programming `cells` cells, one a bit, and of opening `rows` rows for
+    /// that. A write, of a page here, programs all its cells; data-comparison write saves the
+    /// energy of those that it leaves as they are (Yang et al., ISCAS 2007).
     pub fn programming(&self, cells: u64, rows: u64) -> f64 {
         self.write * cells as f64 / PAGE_CELLS + self.activate * rows as f64
     }

@@ -1,8 +1,8 @@
 //! What a memory is: technologies, timing, energy, wear and lifetime.
 //!
 //! A [`Technology`] is a row of figures, each with its source; the [`Catalogue`] holds built-in
-//! technologies (`technologies.toml`) and technologies of a user's file. Unknown figures are `None`, never
-//! invented. From a technology follow
+//! technologies (`technologies.toml`) and technologies of a user's file. Unknown figures are
+//! `None`, never invented. From a technology follow
 //!
 //! - its [`Timing`]: the latency of a page, the number served at a time, the speed of the bus.
 //!   A [`Queue`] is a device with that timing: a state machine without clock or I/O that a
@@ -10,8 +10,8 @@
 //! - its [`Energy`]: power times time for each transfer, standby and refresh for all the time.
 //!   It is `None` if no source gives powers;
 //! - its lifetime in years ([`lifetime`]): from the writes that a cell sustains and the rate at
-//!   which cells are written. [`Wear`] counts what is written of each line under a [`Levelling`]: none,
-//!   start-gap, or random swaps.
+//!   which cells are written. [`Wear`] counts what is written of each line under a [`Levelling`]:
+//!   none, start-gap, or random swaps.
 //!
 //! Pages are 4 KiB, lines 64 bytes. This crate does not depend on policies or programs.
 //!

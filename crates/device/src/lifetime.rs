@@ -1,7 +1,7 @@
 //! How long a device lasts, from the writes that a cell sustains.
 //!
-//! Two definitions, both from papers. They agree if cells are written evenly. Of a drive its manufacturer says instead how
-//! much may be written to it in all ([`Endurance`]).
+//! Two definitions, both from papers. They agree if cells are written evenly. Of a drive its
+//! manufacturer says instead how much may be written to it in all ([`Endurance`]).
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Randomised wear levelling: a line that is written changes places with any other, now and then.
 //!
-//! Seznec, "A phase change memory as a secure main memory", IEEE Computer Architecture Letters 9(1), 2010:
-//! a table says where everything lies, and once in some writes, what is being written and something that
-//! is drawn at random change places, at the cost of two writes. The paper moves regions; here it is single
-//! lines. What is written often is moved often, so it works within a short run, where
-//! [start-gap](crate::start_gap) has to visit the whole memory first.
+//! Seznec, "A phase change memory as a secure main memory", IEEE Computer Architecture Letters
+//! 9(1), 2010: a table says where everything lies, and once in some writes, what is being written
+//! and something that is drawn at random change places, at the cost of two writes. The paper moves
+//! regions; here it is single lines. What is written often is moved often, so it works within a
+//! short run, where [start-gap](crate::start_gap) has to visit the whole memory first.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -34,7 +34,8 @@ impl Swaps {
         self.places[line as usize].into()
     }
 
-    /// Lets `line` and another that is drawn change places, and returns that; `None` if it is drawn itself.
+    /// Lets `line` and another that is drawn change places, and returns that; `None` if it is drawn
+    /// itself.
     pub fn swap(&mut self, line: u64) -> Option<u64> {
         // The high half of a product: of 2^64 draws, a line more or less is no matter.
         let lines = self.places.len() as u128;

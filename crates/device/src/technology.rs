@@ -96,8 +96,8 @@ pub struct Technology {
     /// Time between the data of a read and the data of a write.
     #[serde(deserialize_with = "time")]
     pub read_to_write: Option<Figure<Nanos>>,
-    /// Time in which a row that is closed writes the lines that were changed in it to its cells; `None` where
-    /// writes reach the cells at once.
+    /// Time in which a row that is closed writes the lines that were changed in it to its cells;
+    /// `None` where writes reach the cells at once.
     #[serde(deserialize_with = "time")]
     pub array_write: Option<Figure<Nanos>>,
     /// Writes that a cell sustains.

@@ -1,9 +1,10 @@
 //! Wear of the lines of a memory under wear levelling, write by write.
 //!
-//! A memory has lines of 64 bytes; levelling decides at which *place* each lies, and moves lines from time
-//! to time, which writes as well. What counts is cells that are programmed, one a bit: a write of a line
-//! may leave some as they are (data-comparison write, Awad 2016, 5.1.2). Within a line cells are taken to be
-//! worn evenly, so a line *was written* as often as 512 of its cells were programmed.
+//! A memory has lines of 64 bytes; levelling decides at which *place* each lies, and moves lines
+//! from time to time, which writes as well. What counts is cells that are programmed, one a bit: a
+//! write of a line may leave some as they are (data-comparison write, Awad 2016, 5.1.2). Within a
+//! line cells are taken to be worn evenly, so a line *was written* as often as 512 of its cells
+//! were programmed.
 
 use terrace_base::{Bytes, Error, Nanos, Result};
 
@@ -68,8 +69,8 @@ impl Wear {
     /// Makes a new memory of `lines` lines; 0 counts as 1. `seed` decides random swaps.
     ///
     /// # Errors
-    /// A usage error if there are more lines than can be counted. That there is enough memory is for the
-    /// caller to see to ([`Wear::memory`]).
+    /// A usage error if there are more lines than can be counted. That there is enough memory is
+    /// for the caller to see to ([`Wear::memory`]).
     pub fn new(levelling: Levelling, lines: u64, seed: u64) -> Result<Self> {
         let count = u32::try_from(lines.max(1))
             .ok()
@@ -105,8 +106,8 @@ impl Wear {
         }))
     }
 
-    /// Counts a write of `line`, which is below the number of lines, that programs `cells` of its cells.
-    /// Movements that become due wait for [`Wear::settle`].
+    /// Counts a write of `line`, which is below the number of lines, that programs `cells` of its
+    /// cells. Movements that become due wait for [`Wear::settle`].
     pub fn write(&mut self, line: u64, cells: u32) {
         let place = match &self.map {
             Map::InPlace => {
@@ -124,8 +125,9 @@ impl Wear {
         }
     }
 
-    /// Makes the movements that are due. `cells` tells how many cells of a line each programs: of the one
-    /// that is copied to, or of either line that changes places with the other, which is the same number.
+    /// Makes the movements that are due. `cells` tells how many cells of a line each programs: of
+    /// the one that is copied to, or of either line that changes places with the other, which is
+    /// the same number.
     pub fn settle(&mut self, mut cells: impl FnMut(Moved) -> u32) {
         for index in 0..self.due.len() {
             let line = self.due[index];
@@ -214,7 +216,8 @@ impl Worn {
         self.cells.iter().map(|cells| u64::from(*cells)).sum()
     }
 
-    /// Returns the writes of the place that is the `rank`th in the order of wear; the most worn is the 0th.
+    /// Returns the writes of the place that is the `rank`th in the order of wear; the most worn is
+    /// the 0th.
     pub fn at(&self, rank: u64) -> f64 {
         let cells = usize::try_from(rank)
             .ok()
@@ -238,14 +241,14 @@ impl Worn {
         self.at(above.min(self.places - 1))
     }
 
-    /// Returns the years until the first line wears out if the writes of `elapsed` repeat at the same places;
-    /// see [`lifetime::fedorov`].
+    /// Returns the years until the first line wears out if the writes of `elapsed` repeat at the
+    /// same places; see [`lifetime::fedorov`].
     pub fn first(&self, endurance: f64, elapsed: Nanos) -> Option<f64> {
         lifetime::fedorov(endurance, self.most(), elapsed)
     }
 
-    /// Returns the years until all lines wear out together if they are written as much as in `elapsed`, but
-    /// evenly; see [`lifetime::awad`].
+    /// Returns the years until all lines wear out together if they are written as much as in
+    /// `elapsed`, but evenly; see [`lifetime::awad`].
     pub fn even(&self, endurance: f64, elapsed: Nanos) -> Option<f64> {
         lifetime::fedorov(endurance, self.mean(), elapsed)
     }

@@ -1,9 +1,10 @@
-//! `malloc` and its like: the C library's own, whose large blocks are handed to extended memory, and whose small
-//! ones come from a heap in extended memory (`small`) where that is asked for.
+//! `malloc` and its like: the C library's own, whose large blocks are handed to extended memory,
+//! and whose small ones come from a heap in extended memory (`small`) where that is asked for.
 //!
-//! The C library maps large blocks without calling the `mmap` that a program sees. Each has a mapping of its own,
-//! and two words before it say so (glibc, malloc/malloc.c, `struct malloc_chunk`): the distance from the mapping's
-//! start to the words, and the rest of the mapping's size with bits of which `IS_MMAPPED` is one.
+//! The C library maps large blocks without calling the `mmap` that a program sees. Each has a
+//! mapping of its own, and two words before it say so (glibc, malloc/malloc.c, `struct
+//! malloc_chunk`): the distance from the mapping's start to the words, and the rest of the
+//! mapping's size with bits of which `IS_MMAPPED` is one.
 
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
@@ -203,9 +204,8 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         let made = unsafe { __libc_realloc(block, size) };
         match made.is_null() {
             true => (made, None),
-            // Where the kernel refused to move the mapping, the block was copied, and an event has told of the
-            // end of the mapping.
-            // SAFETY: as above.
+            // Where the kernel refused to move the mapping, the block was copied, and an event has
+            // told of the end of the mapping. SAFETY: as above.
             false => (made, unsafe { mapping(made) }),
         }
     })
@@ -278,8 +278,8 @@ unsafe fn resize_small(block: *mut c_void, size: usize) -> *mut c_void {
     }
 }
 
-/// Returns the bytes of a block that may be used. Both heaps have a block's size in the word before it; it goes
-/// on for a word in the next block, unless it has a mapping of its own.
+/// Returns the bytes of a block that may be used. Both heaps have a block's size in the word before
+/// it; it goes on for a word in the next block, unless it has a mapping of its own.
 ///
 /// # Safety
 /// As that of the C library.

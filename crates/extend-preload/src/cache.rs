@@ -1,7 +1,8 @@
 //! Freed blocks that a thread keeps for its next blocks of the same size.
 //!
-//! Most blocks come from here and go here: without the heap's lock, and without a touch of the blocks around
-//! them, which may lie in the slow memory. A kept block is not written either, which would make its page dirty.
+//! Most blocks come from here and go here: without the heap's lock, and without a touch of the
+//! blocks around them, which may lie in the slow memory. A kept block is not written either, which
+//! would make its page dirty.
 
 use std::ffi::c_void;
 
@@ -20,7 +21,8 @@ const MOST: usize = 16;
 pub struct Size(usize);
 
 impl Size {
-    /// Returns the size of the smallest blocks that hold this many bytes; `None` for one that is not kept.
+    /// Returns the size of the smallest blocks that hold this many bytes; `None` for one that is
+    /// not kept.
     pub fn holding(bytes: usize) -> Option<Self> {
         let chunk = bytes.checked_add(WORD)?.next_multiple_of(STEP);
         Self::of_chunk(chunk.max(LEAST))

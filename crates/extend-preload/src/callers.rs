@@ -31,7 +31,8 @@ pub fn is_own(caller: usize) -> bool {
     is_in(OWN, caller)
 }
 
-/// Whether the program calls, or a library of it, and not this library, the C library, or the dynamic linker.
+/// Whether the program calls, or a library of it, and not this library, the C library, or the
+/// dynamic linker.
 pub fn is_program(caller: usize) -> bool {
     !(0..CODE.len()).any(|code| is_in(code, caller))
 }

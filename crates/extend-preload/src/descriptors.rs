@@ -1,4 +1,5 @@
-//! `close` and its like, in place of the C library's: they leave the descriptors of extended memory alone.
+//! `close` and its like, in place of the C library's: they leave the descriptors of extended memory
+//! alone.
 
 use std::ffi::{c_int, c_long, c_uint};
 

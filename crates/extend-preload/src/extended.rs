@@ -10,8 +10,8 @@ use terrace_region::{Board, Extension};
 use crate::adopted::adopted;
 use crate::{callers, owner};
 
-/// The least size of a mapping that is extended: more than there is until [`begin`], and where nothing is
-/// extended any more.
+/// The least size of a mapping that is extended: more than there is until [`begin`], and where
+/// nothing is extended any more.
 static LEAST: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 static TASK: OnceLock<Task> = OnceLock::new();
@@ -20,8 +20,8 @@ static EXTENSION: OnceLock<Extension> = OnceLock::new();
 /// Whether a thread starts the extension. Mappings that others make meanwhile are not extended.
 static STARTING: AtomicBool = AtomicBool::new(false);
 
-/// Held while a mapping moves, and while another is handed over, which may have come to the old address: it must not
-/// be taken out of the table with the one that was there.
+/// Held while a mapping moves, and while another is handed over, which may have come to the old
+/// address: it must not be taken out of the table with the one that was there.
 static MOVES: Mutex<()> = Mutex::new(());
 
 /// Waits until no mapping moves, and keeps others from it.
@@ -65,8 +65,8 @@ pub fn stop() {
     LEAST.store(usize::MAX, Ordering::Relaxed);
 }
 
-/// Puts the new mapping of an object of `object` bytes into extended memory, as [`adopt`] does, unless a placement has
-/// the object stay in DRAM.
+/// Puts the new mapping of an object of `object` bytes into extended memory, as [`adopt`] does,
+/// unless a placement has the object stay in DRAM.
 ///
 /// # Safety
 /// As that of [`adopt`].
@@ -98,7 +98,8 @@ pub fn forget(start: usize, bytes: usize) {
     let Some(extension) = EXTENSION.get() else {
         return;
     };
-    // The table's lock is not held while the extension is asked, which may take the time of a transfer.
+    // The table's lock is not held while the extension is asked, which may take the time of a
+    // transfer.
     let any = adopted().remove(start, start.saturating_add(bytes));
     if any && !owner::is_left_behind() {
         extension.release(start as *mut u8, bytes);
@@ -115,8 +116,8 @@ pub fn holds(start: usize, bytes: usize) -> bool {
     EXTENSION.get().is_some() && adopted().touches(start, start.saturating_add(bytes))
 }
 
-/// Has `change` move a range that is in extended memory; it returns where the range is now and its size, or
-/// `None` if it was not moved or is no longer to be extended.
+/// Has `change` move a range that is in extended memory; it returns where the range is now and its
+/// size, or `None` if it was not moved or is no longer to be extended.
 pub fn relocate<T>(
     start: usize,
     bytes: usize,

@@ -14,8 +14,8 @@ use crate::{extended, owner};
 /// Whether forks are watched.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Locks that are held from before a fork to after it: a child must not be forked while a thread that it does
-/// not have changes what they guard.
+/// Locks that are held from before a fork to after it: a child must not be forked while a thread
+/// that it does not have changes what they guard.
 static LOCKS: Cell = Cell(UnsafeCell::new(None));
 
 struct Cell(UnsafeCell<Option<Locks>>);
@@ -41,7 +41,8 @@ pub fn watch() {
     }
 }
 
-/// Registers handlers of forks, ours before all others: so the others run while extended memory is served.
+/// Registers handlers of forks, ours before all others: so the others run while extended memory is
+/// served.
 ///
 /// # Safety
 /// As that of the C library.
@@ -81,7 +82,8 @@ unsafe extern "C" fn after_in_parent() {
 }
 
 unsafe extern "C" fn after_in_child() {
-    // SAFETY: `before` has taken the locks on the thread that forked this process, the only one that is left.
+    // SAFETY: `before` has taken the locks on the thread that forked this process, the only one
+    // that is left.
     drop(unsafe { (*LOCKS.0.get()).take() });
     streams::make_free();
     terrace_placed::forked();

@@ -8,7 +8,8 @@ use crate::extended::{adopt_object, forget, holds, is_large, relocate};
 
 const PAGE: usize = 4096;
 
-/// Kinds of mappings that are not extended: shared, of files, of huge pages, locked, and stacks, which grow.
+/// Kinds of mappings that are not extended: shared, of files, of huge pages, locked, and stacks,
+/// which grow.
 const OTHER_KINDS: c_int =
     libc::MAP_SHARED | libc::MAP_HUGETLB | libc::MAP_LOCKED | libc::MAP_STACK | libc::MAP_GROWSDOWN;
 
@@ -78,8 +79,8 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
 
 /// Unmaps memory; `caller` is the address to which the call returns.
 unsafe extern "C" fn munmap_for(address: *mut c_void, length: usize, caller: usize) -> c_int {
-    // The memory of this library is not extended, and while the process forks its threads must not wait for
-    // those of the program.
+    // The memory of this library is not extended, and while the process forks its threads must not
+    // wait for those of the program.
     if !is_own(caller) {
         forget(address as usize, length.next_multiple_of(PAGE));
     }

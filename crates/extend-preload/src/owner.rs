@@ -11,7 +11,8 @@ const SENTENCE: &str = "terrace: this forked process has touched extended memory
 /// Whether this process is a forked child without the extended memory of its parent.
 static LEFT_BEHIND: AtomicBool = AtomicBool::new(false);
 
-/// The process that has extended memory, as far as this one knows: any child that does not have it is another one.
+/// The process that has extended memory, as far as this one knows: any child that does not have it
+/// is another one.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
 /// Whether this process is a forked child without the extended memory of its parent.
@@ -29,8 +30,8 @@ pub fn own() {
     OWNER.store(id(), Ordering::Relaxed);
 }
 
-/// Notes that this process has extended memory, and has a touch of it in a child that does not have it say why it
-/// ends the process, unless the program handles the signal itself.
+/// Notes that this process has extended memory, and has a touch of it in a child that does not have
+/// it say why it ends the process, unless the program handles the signal itself.
 pub fn explain_faults() {
     own();
     // SAFETY: all-zero values of both are valid; the handler calls only what a handler may.
@@ -47,7 +48,8 @@ pub fn explain_faults() {
     }
 }
 
-/// Says why, and returns: the thread touches the same again, or has the signal again, and the process ends.
+/// Says why, and returns: the thread touches the same again, or has the signal again, and the
+/// process ends.
 extern "C" fn explain(
     signal: libc::c_int,
     about: *mut libc::siginfo_t,

@@ -1,9 +1,9 @@
 //! Small blocks of `malloc`, in a heap that lies in extended memory as a whole.
 //!
-//! The C library's own heap cannot be extended: its code for forks and threads touches it while no thread serves
-//! its faults. What it allocates for itself, as it does for streams and for threads' variables, stays there for
-//! the same reason, and so does what this library allocates by way of it (`callers`). Each thread keeps some freed
-//! blocks (`cache`).
+//! The C library's own heap cannot be extended: its code for forks and threads touches it while no
+//! thread serves its faults. What it allocates for itself, as it does for streams and for threads'
+//! variables, stays there for the same reason, and so does what this library allocates by way of it
+//! (`callers`). Each thread keeps some freed blocks (`cache`).
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -22,8 +22,8 @@ use crate::{callers, owner};
 const SPACE: usize = 1 << 40;
 /// Bits of the size of a chunk that are no part of it.
 const BITS: usize = 7;
-/// Bytes by which the heap grows. What fits into the first part stays in DRAM, so that programs which only start
-/// others have no extended memory.
+/// Bytes by which the heap grows. What fits into the first part stays in DRAM, so that programs
+/// which only start others have no extended memory.
 const PART: usize = 4 << 20;
 
 /// Start of the heap; 0 if there is none.
@@ -54,7 +54,8 @@ unsafe impl Allocator for Parts {
             return NONE;
         }
         let start = START.load(Ordering::Relaxed) + used;
-        // A new mapping, as a recording takes reserved space that becomes accessible for no memory that is extended.
+        // A new mapping, as a recording takes reserved space that becomes accessible for no memory
+        // that is extended.
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
         // SAFETY: a part of the reserved space that no block has yet.
@@ -130,7 +131,8 @@ pub fn has(block: *mut c_void) -> bool {
 /// Allocates a block.
 pub fn allocate(size: usize) -> *mut c_void {
     let kept = Size::holding(size).and_then(|size| with_cache(|cache| cache.take(size)));
-    // A new block lies beside the last one, of whatever size: blocks that are used together lie together.
+    // A new block lies beside the last one, of whatever size: blocks that are used together lie
+    // together.
     kept.flatten().unwrap_or_else(|| small().allocate(size))
 }
 
@@ -182,7 +184,8 @@ fn keep(cache: &mut Cache, size: Size, block: *mut c_void) {
     }
 }
 
-/// Does something with the cache of this thread; `None` if it has none, as at its end, or must not use it.
+/// Does something with the cache of this thread; `None` if it has none, as at its end, or must not
+/// use it.
 fn with_cache<T>(act: impl FnOnce(&mut Cache) -> T) -> Option<T> {
     if owner::is_left_behind() {
         return None;

@@ -14,11 +14,12 @@ const INTERPRETER: u32 = 3;
 /// `EM_X86_64`.
 const X86_64: u16 = 62;
 
-/// Checks that the linker loads a library into the program in this file, or into the interpreter of the script.
+/// Checks that the linker loads a library into the program in this file, or into the interpreter of
+/// the script.
 ///
 /// # Errors
-/// Returns a usage error that says why not: it is static, for another machine, or runs with the rights of
-/// another user.
+/// Returns a usage error that says why not: it is static, for another machine, or runs with the
+/// rights of another user.
 pub fn check(program: &Path) -> Result<()> {
     let shown = program.display();
     let begins = beginning(program)?;

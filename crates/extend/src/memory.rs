@@ -24,7 +24,8 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// Reads a path, which has a slash in it, of a directory or of a block device, or the name of a technology.
+    /// Reads a path, which has a slash in it, of a directory or of a block device, or the name of a
+    /// technology.
     pub fn parse(text: &str) -> Self {
         let is_device =
             || fs::metadata(text).is_ok_and(|found| found.file_type().is_block_device());
@@ -71,8 +72,8 @@ impl Memory {
     /// Makes the slow memory.
     ///
     /// # Errors
-    /// Returns a usage error if there is no such technology, its timing is not known, or the device is not free
-    /// or not blank; a failure if no file can be made or the device cannot be used.
+    /// Returns a usage error if there is no such technology, its timing is not known, or the device
+    /// is not free or not blank; a failure if no file can be made or the device cannot be used.
     pub fn open(&self, catalogue: &Catalogue) -> Result<Box<dyn Slow>> {
         Ok(match self {
             Self::Technology(name) => Box::new(Emulated::new(catalogue.get(name)?.timing()?)),

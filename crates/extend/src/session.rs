@@ -54,7 +54,8 @@ pub struct Outcome {
     pub wall: Duration,
     /// Figures of the extended memory; `None` if the program had no mapping that is extended.
     pub figures: Option<Figures>,
-    /// What every write scheme would have written, in the order of the registry; nothing if none was asked.
+    /// What every write scheme would have written, in the order of the registry; nothing if none
+    /// was asked.
     pub rows: Rows,
     /// Processes with such mappings beside the one that was extended.
     pub others: u64,
@@ -64,8 +65,8 @@ impl Session {
     /// Checks all that can be checked before anything starts.
     ///
     /// # Errors
-    /// Returns a usage error about the program or a setting, and a failure if the kernel does not allow
-    /// extended memory to this user or the library is missing.
+    /// Returns a usage error about the program or a setting, and a failure if the kernel does not
+    /// allow extended memory to this user or the library is missing.
     pub fn check(&self) -> Result<()> {
         elf::check(&program::find(&self.command)?)?;
         LIBRARY.find()?;
@@ -84,11 +85,12 @@ impl Session {
         terrace_region::check()
     }
 
-    /// Runs the program with this much DRAM for its extended memory, or without a bound. Signals go to the
-    /// program meanwhile.
+    /// Runs the program with this much DRAM for its extended memory, or without a bound. Signals go
+    /// to the program meanwhile.
     ///
     /// # Errors
-    /// Returns a usage error if the program cannot be run or its device is no longer free, and a failure if the system refuses what is needed.
+    /// Returns a usage error if the program cannot be run or its device is no longer free, and a
+    /// failure if the system refuses what is needed.
     pub fn run(&self, dram: Option<Bytes>) -> Result<Outcome> {
         let file = tempfile::NamedTempFile::with_prefix("terrace-extend-");
         let file = file.or_fail(|| "cannot make a file for the figures".into())?;
@@ -108,7 +110,8 @@ impl Session {
         let signals = Signals::receive()?;
         // Cleared after the end of the program, whatever that was.
         let taken = self.memory.take()?;
-        // The program goes on if this process is killed, and then its device must not be anybody else's.
+        // The program goes on if this process is killed, and then its device must not be anybody
+        // else's.
         taken.as_ref().map_or(Ok(()), Device::share)?;
         let mut command = Command::new(program::find(&self.command)?);
         command.arg0(&self.command[0]).args(&self.command[1..]);

@@ -13,11 +13,13 @@ use crate::memory::{Memory, catalogue};
 /// The variable of the environment that holds a task.
 pub const VARIABLE: &str = "TERRACE_EXTEND";
 
-/// The variable that has the library keep small blocks where it would extend them, and extend nothing: in programs
-/// that are recorded. Its value is the least size of a mapping that would be extended, in bytes.
+/// The variable that has the library keep small blocks where it would extend them, and extend
+/// nothing: in programs that are recorded. Its value is the least size of a mapping that would be
+/// extended, in bytes.
 const RECORDED: &str = "TERRACE_EXTEND_RECORDED";
 
-/// Returns the library for a program that is recorded with the heap of small blocks, and its variable.
+/// Returns the library for a program that is recorded with the heap of small blocks, and its
+/// variable.
 ///
 /// # Errors
 /// Returns a failure if the library is missing.
@@ -70,8 +72,8 @@ impl Task {
     /// Returns the settings of the extended memory.
     ///
     /// # Errors
-    /// Returns a usage error if one of them has a wrong value, and a failure if the slow memory cannot be
-    /// opened.
+    /// Returns a usage error if one of them has a wrong value, and a failure if the slow memory
+    /// cannot be opened.
     pub fn settings(&self) -> Result<Settings> {
         let memory = Memory::parse(&self.memory);
         let slow = memory.open_taken(&catalogue(self.memories.as_deref())?)?;

@@ -24,14 +24,16 @@ pub trait Source {
     /// Returns the error of the system.
     fn version(&self) -> io::Result<Version>;
 
-    /// Reads from `offset` on, and returns the number of bytes, which is short at the end of the file alone.
+    /// Reads from `offset` on, and returns the number of bytes, which is short at the end of the
+    /// file alone.
     ///
     /// # Errors
     /// Returns the error of the system.
     fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Whether it is of this version now with nothing being changed, and every change from now on makes another one. What is
-    /// read from now on, while it is of this version, is what this version holds.
+    /// Whether it is of this version now with nothing being changed, and every change from now on
+    /// makes another one. What is read from now on, while it is of this version, is what this
+    /// version holds.
     fn is_settled(&self, version: &Version) -> bool;
 
     /// Returns what the rules of people say of it, if it is of so many bytes.
@@ -39,8 +41,8 @@ pub trait Source {
         Rule::Policy
     }
 
-    /// Looks out for changes of others from now on, until the answer is dropped. The answer says whether there may have been
-    /// one.
+    /// Looks out for changes of others from now on, until the answer is dropped. The answer says
+    /// whether there may have been one.
     fn hold(&self) -> Hold<'_>;
 }
 
@@ -83,7 +85,8 @@ impl Cache {
         self.has_flash
     }
 
-    /// Makes a cache of these levels. Without flash the store holds nothing, and knows the versions of files alone.
+    /// Makes a cache of these levels. Without flash the store holds nothing, and knows the versions
+    /// of files alone.
     pub fn new(
         store: Store,
         has_flash: bool,
@@ -110,7 +113,8 @@ impl Cache {
         self.dram.as_ref()
     }
 
-    /// Returns the mean times of a page read from flash and of a read from the source, in nanoseconds.
+    /// Returns the mean times of a page read from flash and of a read from the source, in
+    /// nanoseconds.
     pub fn latencies(&self) -> (Option<f64>, Option<f64>) {
         let mean = |total: &AtomicU64, count: u64| {
             (count > 0).then(|| total.load(Ordering::Relaxed) as f64 / count as f64)
@@ -122,8 +126,9 @@ impl Cache {
         )
     }
 
-    /// Reads from a file, and calls `reply` with the bytes, which are short at its end alone, and the version that they are of
-    /// for certain, if there is one. What is worth it is put into the levels.
+    /// Reads from a file, and calls `reply` with the bytes, which are short at its end alone, and
+    /// the version that they are of for certain, if there is one. What is worth it is put into the
+    /// levels.
     ///
     /// # Errors
     /// Returns the error of the source; `reply` is not called then.
@@ -175,7 +180,8 @@ impl Cache {
         let start = (offset - first * PAGE_BYTES) as usize;
         let wanted = &all[start..start + (end - offset) as usize];
         let certain = reading.is_settled().then_some(version);
-        // In exact mode the next request finds the levels as a simulation has them; otherwise the reader comes first.
+        // In exact mode the next request finds the levels as a simulation has them; otherwise the
+        // reader comes first.
         match self.dram {
             Some(_) => {
                 self.keep(&missed);

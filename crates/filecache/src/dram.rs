@@ -98,7 +98,8 @@ impl Dram {
         found.collect()
     }
 
-    /// Puts a page that is as `reading` says, and returns the one that leaves for it if that may be put into the store.
+    /// Puts a page that is as `reading` says, and returns the one that leaves for it if that may be
+    /// put into the store.
     pub fn insert(
         &self,
         reading: &Reading,

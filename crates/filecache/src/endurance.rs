@@ -42,8 +42,8 @@ pub struct Endurance {
 }
 
 impl Endurance {
-    /// Reads what vendors state: bytes over its life (`600TBW`, powers of 1000), or drive writes a day (`0.5DWPD`) of a
-    /// flash of this size.
+    /// Reads what vendors state: bytes over its life (`600TBW`, powers of 1000), or drive writes a
+    /// day (`0.5DWPD`) of a flash of this size.
     ///
     /// # Errors
     /// Returns a usage error if the text is neither, or drive writes are given without a size.
@@ -80,8 +80,8 @@ impl Endurance {
         self.bytes / (self.years * YEAR_DAYS)
     }
 
-    /// Returns the years that the flash lives if `written` bytes are written in each span of this length; `None` if
-    /// nothing is written.
+    /// Returns the years that the flash lives if `written` bytes are written in each span of this
+    /// length; `None` if nothing is written.
     pub fn projected_years(&self, written: Bytes, span: Nanos) -> Option<f64> {
         let a_day = written.0 as f64 * DAY / span.0.max(1) as f64;
         (a_day > 0.0).then(|| self.bytes / a_day / YEAR_DAYS)
@@ -160,8 +160,9 @@ mod tests {
         }
     }
 
-    /// Segments are written whenever anything is left, after quiet times as well; every day of the run, wherever it
-    /// begins, has at most a day's bytes and 5 % of them, and a busy day all but 5 %.
+    /// Segments are written whenever anything is left, after quiet times as well; every day of the
+    /// run, wherever it begins, has at most a day's bytes and 5 % of them, and a busy day all but 5
+    /// %.
     #[test]
     fn every_day_is_kept_within_5_percent() {
         let endurance = Endurance {

@@ -4,8 +4,8 @@ use std::os::unix::fs::MetadataExt;
 
 use bytemuck::{Pod, Zeroable};
 
-/// Nanoseconds within which two changes of a file may get the same time: kernels before 6.13 take the time of the
-/// last tick. What was changed so lately may change again unseen.
+/// Nanoseconds within which two changes of a file may get the same time: kernels before 6.13 take
+/// the time of the last tick. What was changed so lately may change again unseen.
 pub const TICK: i64 = 20_000_000;
 
 /// A file, wherever it is named.
@@ -26,7 +26,8 @@ pub struct Version {
     pub size: u64,
     /// Time of the last change of contents, in nanoseconds since 1970.
     pub modified: i64,
-    /// Time of the last change of contents or attributes, which programs cannot set, in nanoseconds since 1970.
+    /// Time of the last change of contents or attributes, which programs cannot set, in nanoseconds
+    /// since 1970.
     pub changed: i64,
 }
 

@@ -1,7 +1,8 @@
 //! A flash level for pages of files, between the page cache and a slow file system.
 //!
-//! The [`Store`] keeps pages on a file, a block device or an emulated flash, and finds them again after a crash. It never
-//! has the only copy of a byte, and never returns one that is older than its file.
+//! The [`Store`] keeps pages on a file, a block device or an emulated flash, and finds them again
+//! after a crash. It never has the only copy of a byte, and never returns one that is older than
+//! its file.
 
 pub mod cache;
 pub mod dram;

@@ -15,7 +15,8 @@ use crate::store::{Reading, Refusal};
 /// Pages that are read at once.
 const AT_ONCE: u64 = 256;
 
-/// How long is waited for a full segment to be written, in milliseconds: longer than any device that works takes.
+/// How long is waited for a full segment to be written, in milliseconds: longer than any device
+/// that works takes.
 const BUSY_MS: u64 = 30_000;
 
 /// What came of warming a part of a file, in pages.
@@ -51,8 +52,8 @@ impl Warmed {
 }
 
 impl Cache {
-    /// Puts the pages of a part of a file on flash, whatever the admission says, and returns what came of it. `offset` is that
-    /// of a page.
+    /// Puts the pages of a part of a file on flash, whatever the admission says, and returns what
+    /// came of it. `offset` is that of a page.
     ///
     /// # Errors
     /// Returns the error of the source.

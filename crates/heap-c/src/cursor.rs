@@ -46,8 +46,8 @@ impl Of {
     /// Returns a place that is not positioned yet.
     fn place(&self) -> Result<Place> {
         let map: *const BTreeMap<[u8], [u8]> = &raw const self.tree.container;
-        // SAFETY: shared ownership keeps it where it is, and the cursor, which has its share, drops the
-        // place before that.
+        // SAFETY: shared ownership keeps it where it is, and the cursor, which has its share, drops
+        // the place before that.
         let map: &'static BTreeMap<[u8], [u8]> = unsafe { &*map };
         match &self.tx {
             None => Ok(map.cursor()),

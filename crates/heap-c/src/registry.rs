@@ -1,5 +1,5 @@
-//! What is open. Programs get numbers instead of addresses, and no number twice, so a handle that was
-//! closed is recognized as closed whatever was opened since.
+//! What is open. Programs get numbers instead of addresses, and no number twice, so a handle that
+//! was closed is recognized as closed whatever was opened since.
 
 use std::any::Any;
 use std::collections::BTreeMap;

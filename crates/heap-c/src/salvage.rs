@@ -25,8 +25,8 @@ pub fn checksums(of: c_int) -> Result<Option<bool>> {
 
 /// # Safety
 ///
-/// `path` and `to` are null or strings; `extent` is null or points to a number; `report` is null or may be
-/// called with a string and `argument`.
+/// `path` and `to` are null or strings; `extent` is null or points to a number; `report` is null or
+/// may be called with a string and `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_salvage(
     path: *const c_char,

@@ -36,8 +36,8 @@ thread_local! {
 }
 
 impl Drop for Stack {
-    /// Aborts what the ending thread has not committed. The thread-local state that the heap needs for that
-    /// may be gone already; then recovery does it when the heap is opened next.
+    /// Aborts what the ending thread has not committed. The thread-local state that the heap needs
+    /// for that may be gone already; then recovery does it when the heap is opened next.
     fn drop(&mut self) {
         while let Some(open) = self.0.pop() {
             let _ = catch_unwind(AssertUnwindSafe(|| open.end(drop)));
@@ -121,8 +121,8 @@ pub fn take(number: usize) -> (Open, Vec<Open>) {
     })
 }
 
-/// Calls `work` with this thread's transaction of a heap, if it has one. A failure leaves the transaction
-/// as it was.
+/// Calls `work` with this thread's transaction of a heap, if it has one. A failure leaves the
+/// transaction as it was.
 pub fn current<R>(handle: &Arc<Handle>, work: impl FnOnce(Option<&Transaction<Mapped>>) -> R) -> R {
     STACK.with_borrow(|stack| {
         let last = stack.last_of(handle);
@@ -130,7 +130,8 @@ pub fn current<R>(handle: &Arc<Handle>, work: impl FnOnce(Option<&Transaction<Ma
     })
 }
 
-/// Calls `work` with this thread's transaction of a heap, or with a new one that ends with the call.
+/// Calls `work` with this thread's transaction of a heap, or with a new one that ends with the
+/// call.
 pub fn within<R>(
     handle: &Arc<Handle>,
     mut work: impl FnMut(&Transaction<Mapped>) -> Result<R>,
@@ -141,8 +142,8 @@ pub fn within<R>(
     })
 }
 
-/// Returns a call of `work` with an open heap, and with this thread's transaction of it or a new one that
-/// ends with the call.
+/// Returns a call of `work` with an open heap, and with this thread's transaction of it or a new
+/// one that ends with the call.
 pub fn in_transaction<R>(
     heap: *const Handle,
     mut work: impl FnMut(&Handle, &Transaction<Mapped>) -> Result<R>,
@@ -168,8 +169,8 @@ impl<C: Opening<Mapped>> Container<C> {
     }
 }
 
-/// Opens a cursor within this thread's transaction of a heap, with which it ends; returns its number,
-/// or `None` if there is no transaction.
+/// Opens a cursor within this thread's transaction of a heap, with which it ends; returns its
+/// number, or `None` if there is no transaction.
 pub fn open_cursor(
     handle: &Arc<Handle>,
     open: impl FnOnce(Rc<Transaction<'static, Mapped>>) -> Result<Cursor>,
@@ -186,7 +187,8 @@ pub fn open_cursor(
     })
 }
 
-/// Calls `work` with a cursor of this thread's transactions; `None` if no cursor there has the number.
+/// Calls `work` with a cursor of this thread's transactions; `None` if no cursor there has the
+/// number.
 pub fn with_cursor<R>(number: usize, work: impl FnOnce(&mut Cursor) -> R) -> Option<R> {
     STACK.with_borrow_mut(|stack| {
         let mut cursors = stack.0.iter_mut().flat_map(|open| &mut open.cursors);

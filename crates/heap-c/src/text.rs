@@ -56,8 +56,8 @@ pub unsafe fn bytes<'s>(at: *const c_void, len: usize) -> Result<&'s [u8]> {
 /// `at` is null, or `len` bytes lie there that nothing else uses as long as `'s`.
 pub unsafe fn bytes_mut<'s>(at: *mut c_void, len: usize) -> Result<&'s mut [u8]> {
     check(at, len)?;
-    // SAFETY: promised by the caller; it is not null, and not longer than memory can be. Whatever the bytes
-    // are, they are valid.
+    // SAFETY: promised by the caller; it is not null, and not longer than memory can be. Whatever
+    // the bytes are, they are valid.
     Ok(unsafe { slice::from_raw_parts_mut(at.cast(), len) })
 }
 
@@ -89,8 +89,8 @@ pub struct Buffer {
 impl Buffer {
     /// # Safety
     ///
-    /// `into` is null, or `room` bytes of the caller are there; `len` is null, or points to a number
-    /// of the caller. Nothing else uses them as long as the buffer lives.
+    /// `into` is null, or `room` bytes of the caller are there; `len` is null, or points to a
+    /// number of the caller. Nothing else uses them as long as the buffer lives.
     pub unsafe fn new(into: *mut c_void, room: usize, len: *mut usize) -> Result<Self> {
         if len.is_null() {
             return Err(Error::usage("the length lies at NULL"));

@@ -1,7 +1,7 @@
 //! C programs, compiled against the header and linked with the libraries.
 //!
-//! `CC` says which compiler (`cc` unless told), `CFLAGS` what it is told besides, and `C_RUNNER` under
-//! what programs run: `scripts/test-c-sanitized.sh` needs that.
+//! `CC` says which compiler (`cc` unless told), `CFLAGS` what it is told besides, and `C_RUNNER`
+//! under what programs run: `scripts/test-c-sanitized.sh` needs that.
 
 use std::collections::BTreeSet;
 use std::fs;

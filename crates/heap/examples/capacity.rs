@@ -1,7 +1,7 @@
 //! A program that lives on capacity alone.
 //!
-//! Here it is anonymous; with `CapacityAllocator::in_directory(c"/mnt/pmem", bytes)` it would be that of
-//! a file on persistent memory. Counts words in text that several threads make up.
+//! Here it is anonymous; with `CapacityAllocator::in_directory(c"/mnt/pmem", bytes)` it would be
+//! that of a file on persistent memory. Counts words in text that several threads make up.
 
 use std::collections::HashMap;
 use std::thread;

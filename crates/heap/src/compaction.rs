@@ -2,8 +2,8 @@
 //! move to free places in other chunks, and the emptied chunks become free. Objects themselves move
 //! as their containers say (`containers::compacted`).
 //!
-//! A record is copied and fenced before its old chunk is freed, with another fence. After a crash in
-//! between both copies exist and are equal; recovery drops one.
+//! A record is copied and fenced before its old chunk is freed, with another fence. After a crash
+//! in between both copies exist and are equal; recovery drops one.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -29,7 +29,8 @@ impl<M: Medium> Core<M> {
     /// The pool is damaged, or a fence failed.
     pub fn compact(&self) -> Result<u64> {
         let mut lanes = self.lanes.hold_all();
-        // From here on no operation is repeated after a crash, so no intent names a place that moves.
+        // From here on no operation is repeated after a crash, so no intent names a place that
+        // moves.
         self.lanes.settle_held(&self.space)?;
         let mut places = self.free_places(&mut lanes)?;
         self.drain(&mut lanes);
@@ -107,8 +108,8 @@ impl<M: Medium> Core<M> {
         let mut order: Vec<u64> = places.keys().copied().collect();
         order.sort_by_key(|chunk| all - places[chunk].len());
         let room: usize = places.values().map(Vec::len).sum();
-        // A chunk that is emptied loses its free places, and fills free places of other chunks with its
-        // records: together as many as a chunk has.
+        // A chunk that is emptied loses its free places, and fills free places of other chunks with
+        // its records: together as many as a chunk has.
         order.truncate(room / all);
         let emptied = order;
         for chunk in &emptied {
@@ -132,7 +133,8 @@ impl<M: Medium> Core<M> {
         Ok(emptied.len())
     }
 
-    /// Copies the records of a chunk to free places; returns each object with the new place of its record.
+    /// Copies the records of a chunk to free places; returns each object with the new place of its
+    /// record.
     ///
     /// # Errors
     ///

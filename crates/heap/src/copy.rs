@@ -1,13 +1,13 @@
 //! Copies of a pool that is open, while other threads go on changing it.
 //!
-//! The rule: *a pool is copied by the process that has it open for writing; another process copies it only
-//! while none has.* The first pass copies everything, and further ones what was changed meanwhile, as
-//! long as that is much; the last one, while all lanes are held, what is left, which is little. So
-//! the copy is the pool at the moment of the last pass, between operations: it holds all changes that were
-//! carried out before, and none of those after.
+//! The rule: *a pool is copied by the process that has it open for writing; another process copies
+//! it only while none has.* The first pass copies everything, and further ones what was changed
+//! meanwhile, as long as that is much; the last one, while all lanes are held, what is left, which
+//! is little. So the copy is the pool at the moment of the last pass, between operations: it holds
+//! all changes that were carried out before, and none of those after.
 //!
-//! Nothing is missed: all stores are flushed by a thread that holds a lane, and a flush notes its pages;
-//! noting begins and ends while all lanes are held.
+//! Nothing is missed: all stores are flushed by a thread that holds a lane, and a flush notes its
+//! pages; noting begins and ends while all lanes are held.
 
 use std::path::Path;
 
@@ -27,18 +27,20 @@ const FEW_PAGES: usize = 256;
 const MAX_PASSES: usize = 8;
 
 impl<M: Medium> Heap<M> {
-    /// Copies the pool to a new file, which gets its name when the copy is whole and durable. Other threads
-    /// may go on: the copy holds exactly the changes that they had carried out at one moment, at which
-    /// they wait until the pages are copied that were changed last, 1 MiB of them if they are not changed
-    /// faster than they are copied. Capacity is not copied. The copy opens as a pool that was closed.
+    /// Copies the pool to a new file, which gets its name when the copy is whole and durable. Other
+    /// threads may go on: the copy holds exactly the changes that they had carried out at one
+    /// moment, at which they wait until the pages are copied that were changed last, 1 MiB of them
+    /// if they are not changed faster than they are copied. Capacity is not copied. The copy opens
+    /// as a pool that was closed.
     ///
-    /// A file that is copied in another way while the pool is open may hold a part of a change, and lack
-    /// others; [`Heap::open`] refuses such a copy where the file system tells the time at which a file
-    /// was made.
+    /// A file that is copied in another way while the pool is open may hold a part of a change, and
+    /// lack others; [`Heap::open`] refuses such a copy where the file system tells the time at
+    /// which a file was made.
     ///
     /// # Errors
     ///
-    /// The file exists, or there is no room for it; this thread is within a transaction; a fence failed.
+    /// The file exists, or there is no room for it; this thread is within a transaction; a fence
+    /// failed.
     pub fn copy(&self, to: impl AsRef<Path>) -> Result<()> {
         self.expect_alone()?;
         let mut copy = Mapped::create(to.as_ref(), self.len(), Mode::Synced)?;
@@ -87,7 +89,8 @@ impl<M: Medium> Heap<M> {
         changed.push(0);
         to.grow(self.len())?;
         self.copy_pages(to, &changed);
-        // What is in the journal is in its place in memory, and so in the copy, which no program has open.
+        // What is in the journal is in its place in memory, and so in the copy, which no program
+        // has open.
         to.store_word(header::JOURNAL_AT, 0);
         to.store(header::OPENED_AT, &[0; header::OPENED_BYTES as usize]);
         to.sync()
@@ -161,8 +164,9 @@ mod tests {
         copies.map_or(60, |copies| copies.parse().unwrap()) / 2
     }
 
-    /// Threads move amounts between accounts, and count their moves, while copies are made: each copy has
-    /// the sum, and of each thread a count that lies between those before and after the copy.
+    /// Threads move amounts between accounts, and count their moves, while copies are made: each
+    /// copy has the sum, and of each thread a count that lies between those before and after the
+    /// copy.
     #[test]
     fn a_copy_is_the_pool_at_one_moment() {
         for journal in [false, true] {

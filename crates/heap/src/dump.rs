@@ -189,8 +189,8 @@ impl<M: Medium> Dump<M> {
         }
     }
 
-    /// Returns the records of a chunk of records, or the offset alone of one that is damaged; nothing for
-    /// other chunks.
+    /// Returns the records of a chunk of records, or the offset alone of one that is damaged;
+    /// nothing for other chunks.
     fn records(&self, chunk: u64) -> impl Iterator<Item = std::result::Result<(u64, Record), u64>> {
         let (pool, geometry) = (self.pool(), &self.pool().geometry);
         let of_records = !geometry.is_table(chunk) && pool.use_of(chunk) == Ok(Use::Records);
@@ -356,8 +356,8 @@ fn in_words(words: &[(u64, u64)]) -> String {
     words.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-/// Returns bytes as lines of 16, each with its offset, in hexadecimal and as text; a line equal to the
-/// one before is left out.
+/// Returns bytes as lines of 16, each with its offset, in hexadecimal and as text; a line equal to
+/// the one before is left out.
 pub fn hex(offset: u64, bytes: &[u8]) -> String {
     let (mut text, mut before, mut left_out) = (String::new(), None, false);
     for (at, line) in (offset..).step_by(16).zip(bytes.chunks(16)) {

@@ -1,14 +1,15 @@
-//! Guards: the locks of containers' data, each with the last operation that changed anything under it
-//! (`lane::own`).
+//! Guards: the locks of containers' data, each with the last operation that changed anything under
+//! it (`lane::own`).
 //!
-//! A guard is held by a thread for one operation, or by a transaction until it has ended. A thread that
-//! waits for a guard within an operation holds no other guard. A transaction may hold several, so two
-//! could wait for each other for ever. They do not, because an older transaction waits for a younger one,
-//! and a younger one does not wait for an older one but fails and tries again (wait-die: Rosenkrantz,
-//! Stearns and Lewis, System level concurrency control for distributed database systems, TODS 3(2),
-//! 1978). A transaction that [`Heap::transaction`](crate::Heap::transaction) tries again keeps its age,
-//! and so succeeds at last. A thread within transactions of several heaps is as old as the oldest of them
-//! in each heap: it holds the guards of all while it waits for one.
+//! A guard is held by a thread for one operation, or by a transaction until it has ended. A thread
+//! that waits for a guard within an operation holds no other guard. A transaction may hold several,
+//! so two could wait for each other for ever. They do not, because an older transaction waits for a
+//! younger one, and a younger one does not wait for an older one but fails and tries again
+//! (wait-die: Rosenkrantz, Stearns and Lewis, System level concurrency control for distributed
+//! database systems, TODS 3(2), 1978). A transaction that
+//! [`Heap::transaction`](crate::Heap::transaction) tries again keeps its age, and so succeeds at
+//! last. A thread within transactions of several heaps is as old as the oldest of them in each
+//! heap: it holds the guards of all while it waits for one.
 
 use std::cell::Cell;
 use std::mem;

@@ -35,8 +35,8 @@ pub struct Info {
     /// Objects that fill whole chunks, which `objects` includes.
     #[cfg_attr(feature = "serde", serde(rename = "large_objects"))]
     pub large: u64,
-    /// Bytes requested for the objects, each rounded up to 16; for objects longer than 1 MiB, the bytes of
-    /// their chunks.
+    /// Bytes requested for the objects, each rounded up to 16; for objects longer than 1 MiB, the
+    /// bytes of their chunks.
     pub object_bytes: u64,
     /// Bytes of the slots and chunks of the objects.
     pub slot_bytes: u64,
@@ -158,8 +158,8 @@ pub fn info<M: Medium>(medium: M) -> Result<Info> {
     Ok(info)
 }
 
-/// Returns for each lane the operation up to which it is settled, and the bytes of logs of the operations
-/// after it.
+/// Returns for each lane the operation up to which it is settled, and the bytes of logs of the
+/// operations after it.
 fn lanes<M: Medium>(pool: &Pool<M>) -> Vec<(u64, u64)> {
     let geometry = &pool.geometry;
     let lane = |number| {

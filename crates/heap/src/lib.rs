@@ -1,6 +1,6 @@
-//! A persistent heap: maps, queues, vectors and objects of your own in a file, which survive the end of
-//! the program, even a crash; and memory that is gone with the program, from the same pool (the dual-use
-//! heap of Kannan 2013).
+//! A persistent heap: maps, queues, vectors and objects of your own in a file, which survive the
+//! end of the program, even a crash; and memory that is gone with the program, from the same pool
+//! (the dual-use heap of Kannan 2013).
 //!
 //! ```
 //! use terrace_heap::containers::BTreeMap;
@@ -22,13 +22,14 @@
 //! }
 //! ```
 //!
-//! A change is durable when its call has returned `Ok`: on persistent memory, on a file system in memory
-//! as far as that lasts, and on a plain file after an `fdatasync` ([`Heap::kind`] tells which).
-//! `FORMAT.md` draws the pool byte by byte and argues why recovery is right.
+//! A change is durable when its call has returned `Ok`: on persistent memory, on a file system in
+//! memory as far as that lasts, and on a plain file after an `fdatasync` ([`Heap::kind`] tells
+//! which). `FORMAT.md` draws the pool byte by byte and argues why recovery is right.
 //!
-//! Features: `serde` stores values of any type that serde supports (`containers::Serde`); `simulated` is
-//! a persistent memory for tests that crashes in every way in which a real one can; `experiments` is what
-//! Kannan 2013 compares with: the naive allocator, and ways to ask the kernel for contiguous frames.
+//! Features: `serde` stores values of any type that serde supports (`containers::Serde`);
+//! `simulated` is a persistent memory for tests that crashes in every way in which a real one can;
+//! `experiments` is what Kannan 2013 compares with: the naive allocator, and ways to ask the kernel
+//! for contiguous frames.
 
 /// Runs the programs in the README as tests.
 #[cfg(doctest)]

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Locks a mutex, also after a panic: the data under each mutex of the heap are consistent wherever a
-/// panic can happen.
+/// Locks a mutex, also after a panic: the data under each mutex of the heap are consistent wherever
+/// a panic can happen.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

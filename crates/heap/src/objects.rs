@@ -1,5 +1,5 @@
-//! Objects that a program reaches by its own pointers: published in a word, read, changed and freed; and
-//! objects that it changes directly at their address, as programs in other languages do.
+//! Objects that a program reaches by its own pointers: published in a word, read, changed and
+//! freed; and objects that it changes directly at their address, as programs in other languages do.
 
 use std::mem;
 use std::sync::atomic::{Ordering, fence};
@@ -30,13 +30,13 @@ pub struct ObjectInfo {
 }
 
 impl<M: Medium> Heap<M> {
-    /// Makes an object and stores the pointer to it in `place`, durably: 2 lines besides those of the
-    /// object, one fence. After a crash both have happened, or neither.
+    /// Makes an object and stores the pointer to it in `place`, durably: 2 lines besides those of
+    /// the object, one fence. After a crash both have happened, or neither.
     ///
     /// # Errors
     ///
-    /// `place` is not null, or lies in no object or root; this thread is within a transaction of the
-    /// heap; the pool is full, or a fence failed.
+    /// `place` is not null, or lies in no object or root; this thread is within a transaction of
+    /// the heap; the pool is full, or a fence failed.
     pub fn publish<T: Pod>(&self, place: Place<T>, value: &T) -> Result<Ptr<T>> {
         self.publish_contents(place, &Contents::Parts(&[bytemuck::bytes_of(value)]))
     }
@@ -75,9 +75,9 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// Frees the object to which `place` points and makes `place` null, durably: 3 lines, one fence.
-    /// After a crash both have happened, or neither. Does nothing if `place` is null. If `place` is the root
-    /// of a container, all that it owns is freed, as by [`Heap::remove`].
+    /// Frees the object to which `place` points and makes `place` null, durably: 3 lines, one
+    /// fence. After a crash both have happened, or neither. Does nothing if `place` is null. If
+    /// `place` is the root of a container, all that it owns is freed, as by [`Heap::remove`].
     ///
     /// # Errors
     ///
@@ -100,7 +100,8 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// Returns the kind of the container whose root lies there and points to its table, if it is one.
+    /// Returns the kind of the container whose root lies there and points to its table, if it is
+    /// one.
     fn container_at(&self, place: u64, pointer: u64) -> Option<u16> {
         let space = &self.core().space;
         let holds = space.index.holds(space.pool.geometry.chunk_of(place));
@@ -115,8 +116,8 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// The word lies in no object or root; this thread is within a transaction of the heap, or a fence
-    /// failed.
+    /// The word lies in no object or root; this thread is within a transaction of the heap, or a
+    /// fence failed.
     pub fn set(&self, at: Ptr<u64>, value: u64) -> Result<()> {
         self.expect_alone()?;
         self.change(Range::word(at.offset()), |operation| {
@@ -170,15 +171,15 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// The bytes do not lie in an object; this thread is within a transaction of the heap; there is no
-    /// room for the log, or a fence failed.
+    /// The bytes do not lie in an object; this thread is within a transaction of the heap; there is
+    /// no room for the log, or a fence failed.
     pub fn write_bytes(&self, at: Ptr<u8>, bytes: &[u8]) -> Result<()> {
         self.expect_alone()?;
         self.transaction(|tx| tx.write_bytes(at.offset(), bytes, Hint::BySize))
     }
 
-    /// Loads bytes of the pool that are not capacity, and were not when they were loaded: a program may
-    /// change capacity at any time.
+    /// Loads bytes of the pool that are not capacity, and were not when they were loaded: a program
+    /// may change capacity at any time.
     ///
     /// # Errors
     ///
@@ -242,16 +243,16 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// Changes the size of the object to which `place` points, durably. Nothing happens if its slot has
-    /// room and is at most twice as large; otherwise the object moves: 4 lines besides its own, one
-    /// fence. After a crash `place` points to it at its old or its new place, and the other place is
-    /// free. The contents are kept as far as they fit; new bytes are zeros if the object moved and
-    /// undefined if it did not.
+    /// Changes the size of the object to which `place` points, durably. Nothing happens if its slot
+    /// has room and is at most twice as large; otherwise the object moves: 4 lines besides its own,
+    /// one fence. After a crash `place` points to it at its old or its new place, and the other
+    /// place is free. The contents are kept as far as they fit; new bytes are zeros if the object
+    /// moved and undefined if it did not.
     ///
     /// # Errors
     ///
-    /// `place` points to no object; this thread is within a transaction of the heap; there is no room,
-    /// or a fence failed.
+    /// `place` points to no object; this thread is within a transaction of the heap; there is no
+    /// room, or a fence failed.
     pub fn resize(&self, place: Place<u8>, bytes: u64) -> Result<Ptr<u8>> {
         self.expect_alone()?;
         self.transaction(|tx| tx.resize(place, bytes))
@@ -260,10 +261,10 @@ impl<M: Medium> Heap<M> {
     /// Makes direct changes durable; of several words any may become durable before the others. One
     /// fence, and two more if one of the last operations changed the same bytes.
     ///
-    /// Only the words of roots, and objects made by [`Heap::publish_zeros`] or in a transaction that
-    /// announces it ([`Transaction::change_directly`]), may be changed directly: the heap keeps a check
-    /// of the first contents of all others, and after a crash recovery could take a changed object for
-    /// one that was never completed.
+    /// Only the words of roots, and objects made by [`Heap::publish_zeros`] or in a transaction
+    /// that announces it ([`Transaction::change_directly`]), may be changed directly: the heap
+    /// keeps a check of the first contents of all others, and after a crash recovery could take a
+    /// changed object for one that was never completed.
     ///
     /// # Errors
     ///
@@ -309,8 +310,8 @@ impl<M: Medium> Heap<M> {
 }
 
 impl<M: Medium> Core<M> {
-    /// Checks that the bytes lie in an object, or are the word of a root. That stays true while the lane
-    /// is held, unless the program frees the object.
+    /// Checks that the bytes lie in an object, or are the word of a root. That stays true while the
+    /// lane is held, unless the program frees the object.
     ///
     /// # Errors
     ///

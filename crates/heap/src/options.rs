@@ -21,8 +21,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, a random seed, and checksums of contents
-    /// where the pool lies on a plain file.
+    /// Returns chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, a random seed, and checksums
+    /// of contents where the pool lies on a plain file.
     fn default() -> Self {
         Self {
             chunk_bytes: 1 << 16,
@@ -35,8 +35,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the unit in which the pool is divided: a power of two from 4 KiB to 16 MiB. Smaller objects
-    /// share a chunk, and no object is larger than about `chunk_bytes`² / 8.
+    /// Sets the unit in which the pool is divided: a power of two from 4 KiB to 16 MiB. Smaller
+    /// objects share a chunk, and no object is larger than about `chunk_bytes`² / 8.
     #[must_use]
     pub fn chunk_bytes(mut self, bytes: u64) -> Self {
         self.chunk_bytes = bytes;
@@ -50,18 +50,19 @@ impl Options {
         self
     }
 
-    /// Sets the seed of the hashes of the pool's hash maps, a random number by default. An attacker who
-    /// knows the seed can choose keys that collide.
+    /// Sets the seed of the hashes of the pool's hash maps, a random number by default. An attacker
+    /// who knows the seed can choose keys that collide.
     #[must_use]
     pub fn hash_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Sets whether the contents of containers have checksums: then what a container returns is what was
-    /// written to it, or an error of [`Cause::Damaged`](crate::Cause::Damaged), whatever the medium does to
-    /// the pool. By default they have them on plain files, where each put waits for the device, and not on
-    /// memory. Objects that a program reaches by its own pointers have none.
+    /// Sets whether the contents of containers have checksums: then what a container returns is
+    /// what was written to it, or an error of [`Cause::Damaged`](crate::Cause::Damaged), whatever
+    /// the medium does to the pool. By default they have them on plain files, where each put waits
+    /// for the device, and not on memory. Objects that a program reaches by its own pointers have
+    /// none.
     #[must_use]
     pub fn checksums(mut self, checksums: bool) -> Self {
         self.checksums = Some(checksums);

@@ -1,5 +1,5 @@
-//! A medium with the format on it: the header, the chunk words, and loads that are checked against the
-//! bounds of the pool.
+//! A medium with the format on it: the header, the chunk words, and loads that are checked against
+//! the bounds of the pool.
 
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,8 +61,8 @@ impl<M: Medium> Pool<M> {
         Ok(pool)
     }
 
-    /// Stores the version that this program writes in the header, durably. The header is valid after
-    /// either of the two stores alone.
+    /// Stores the version that this program writes in the header, durably. The header is valid
+    /// after either of the two stores alone.
     ///
     /// # Errors
     ///
@@ -80,8 +80,8 @@ impl<M: Medium> Pool<M> {
         self.medium.fence()
     }
 
-    /// Stores, durably, that the pool's file is open for writing, or that it is not. A file that is copied in
-    /// between is told by that from the original.
+    /// Stores, durably, that the pool's file is open for writing, or that it is not. A file that is
+    /// copied in between is told by that from the original.
     ///
     /// # Errors
     ///
@@ -144,8 +144,8 @@ impl<M: Medium> Pool<M> {
         self.medium.fence()
     }
 
-    /// Stores the headers of the regions that begin from chunk `old` to before `new`, except that of the
-    /// pool itself.
+    /// Stores the headers of the regions that begin from chunk `old` to before `new`, except that
+    /// of the pool itself.
     fn store_regions(&self, old: u64, new: u64) {
         let region = self.geometry.region_chunks();
         for number in old.div_ceil(region).max(1)..new.div_ceil(region) {
@@ -233,7 +233,8 @@ impl<M: Medium> Pool<M> {
         offset.is_multiple_of(WORD_BYTES) && offset.checked_add(len).is_some_and(|e| e <= end)
     }
 
-    /// Checks that `len` bytes at `offset` are words of the pool; `what` begins the error's sentence.
+    /// Checks that `len` bytes at `offset` are words of the pool; `what` begins the error's
+    /// sentence.
     ///
     /// # Errors
     ///

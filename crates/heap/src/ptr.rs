@@ -8,8 +8,8 @@ use bytemuck::{Pod, Zeroable};
 
 /// A pointer to a `T` in a pool: its offset, in 8 bytes, valid wherever the pool is mapped.
 ///
-/// It is plain data, so it can itself lie in a pool. It does not promise that an object exists: every use
-/// is checked against the bounds of the pool.
+/// It is plain data, so it can itself lie in a pool. It does not promise that an object exists:
+/// every use is checked against the bounds of the pool.
 ///
 /// ```
 /// use terrace_heap::bytemuck::{Pod, Zeroable};
@@ -69,7 +69,8 @@ impl<T> Ptr<T> {
         self.offset == 0
     }
 
-    /// Returns the pointer to a field of the object, `bytes` from its beginning (`std::mem::offset_of!`).
+    /// Returns the pointer to a field of the object, `bytes` from its beginning
+    /// (`std::mem::offset_of!`).
     #[must_use]
     pub const fn field<F>(self, bytes: usize) -> Ptr<F> {
         Ptr::at(self.offset + bytes as u64)

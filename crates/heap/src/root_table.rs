@@ -113,8 +113,8 @@ impl Roots {
                 "the root {name:?} points to an object, which has to be freed first"
             ))
         })?;
-        // The null becomes durable, and the operation that stored it is never repeated: it might find
-        // another root there.
+        // The null becomes durable, and the operation that stored it is never repeated: it might
+        // find another root there.
         held.own_past_operations(space, Range::new(at, ROOT_BYTES))?;
         pool.medium.store_word(at + ROOT_CHECK_AT, 0);
         pool.medium.flush(at + ROOT_CHECK_AT, WORD_BYTES);

@@ -41,13 +41,13 @@ fn offset<T, S: serde::Serializer>(
 }
 
 impl<M: Medium> Heap<M> {
-    /// Returns the word of a root; makes it, as null, if there is none of this name. `kind` is a number
-    /// of the program's choice that must be the same at each call.
+    /// Returns the word of a root; makes it, as null, if there is none of this name. `kind` is a
+    /// number of the program's choice that must be the same at each call.
     ///
     /// # Errors
     ///
-    /// The root has another type or kind, its name is empty or longer than 104 bytes, the pool is full,
-    /// or a fence failed.
+    /// The root has another type or kind, its name is empty or longer than 104 bytes, the pool is
+    /// full, or a fence failed.
     pub fn root<T: Pod>(&self, name: &str, kind: u16) -> Result<Place<T>> {
         self.expect_open()?;
         let root = Root {
@@ -69,15 +69,16 @@ impl<M: Medium> Heap<M> {
         Ok(Ptr::at(at))
     }
 
-    /// Removes a root, durably, so that its name is free again; returns whether there was one. One line
-    /// and one fence; two more fences if one of the last operations changed its pointer.
+    /// Removes a root, durably, so that its name is free again; returns whether there was one. One
+    /// line and one fence; two more fences if one of the last operations changed its pointer.
     ///
-    /// The program must not use the word of the root any more: publishing there would damage the pool.
+    /// The program must not use the word of the root any more: publishing there would damage the
+    /// pool.
     ///
     /// # Errors
     ///
-    /// The root points to an object, which has to be freed before; this thread is within a transaction,
-    /// or a fence failed.
+    /// The root points to an object, which has to be freed before; this thread is within a
+    /// transaction, or a fence failed.
     pub fn remove_root(&self, name: &str) -> Result<bool> {
         self.expect_alone()?;
         let mut held = self.core().hold_open()?;

@@ -49,7 +49,8 @@ pub struct SalvagedRoot {
     pub read: u64,
     /// Entries or elements that could not be read.
     pub lost: u64,
-    /// Parts that could not be read, each of an unknown number of entries: a node, a line, or the whole.
+    /// Parts that could not be read, each of an unknown number of entries: a node, a line, or the
+    /// whole.
     pub parts: u64,
 }
 
@@ -91,20 +92,22 @@ impl Salvaged {
     }
 }
 
-/// Writes what can be read of a pool to a new file, which gets its name when it is whole: the same roots, and
-/// the containers of the same types with all entries and elements that can be read. The pool itself stays as it
-/// is. The new pool is made in memory, which has to hold what the pool holds.
+/// Writes what can be read of a pool to a new file, which gets its name when it is whole: the same
+/// roots, and the containers of the same types with all entries and elements that can be read. The
+/// pool itself stays as it is. The new pool is made in memory, which has to hold what the pool
+/// holds.
 ///
-/// In a pool with checksums of contents, what is salvaged is what was written. In others it is what is
-/// structurally sound. Of a vector the elements before the first damaged one are salvaged, so that none gets
-/// another index. Objects that a program reaches by its own pointers are not salvaged.
+/// In a pool with checksums of contents, what is salvaged is what was written. In others it is what
+/// is structurally sound. Of a vector the elements before the first damaged one are salvaged, so
+/// that none gets another index. Objects that a program reaches by its own pointers are not
+/// salvaged.
 ///
 /// `checksums` says whether the new pool has them; by default it has them as the old one.
 ///
 /// # Errors
 ///
-/// The file is no pool, or its header is damaged, or it is open already; the new file exists, or there is no
-/// room for it.
+/// The file is no pool, or its header is damaged, or it is open already; the new file exists, or
+/// there is no room for it.
 pub fn salvage(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
@@ -175,7 +178,8 @@ fn salvage_pool<M: Medium>(
     Ok(salvaged)
 }
 
-/// Finds all roots, whatever the words about chunks say: each has a check that is valid in its place only.
+/// Finds all roots, whatever the words about chunks say: each has a check that is valid in its
+/// place only.
 fn roots<M: Medium>(pool: &Pool<M>) -> Vec<(u64, Root)> {
     let geometry = &pool.geometry;
     let chunks = (1..pool.used()).filter(|&chunk| !geometry.is_table(chunk));

@@ -11,8 +11,8 @@ use crate::pool::Pool;
 /// Words that are loaded at once where there may be changes.
 const CHANGED_WORDS: usize = 16;
 
-/// A source of words: a pool, with the changes of an operation or a transaction that are not in it yet.
-/// All offsets are checked against the bounds of the pool.
+/// A source of words: a pool, with the changes of an operation or a transaction that are not in it
+/// yet. All offsets are checked against the bounds of the pool.
 pub(crate) trait Source {
     type Medium: Medium;
 
@@ -260,7 +260,8 @@ pub(crate) enum Contents<'a> {
     Parts(&'a [&'a [u8]]),
     /// Such parts, and behind them their checksum, seeded with the offset of the object.
     Checked(&'a [&'a [u8]]),
-    /// As many bytes as this, a multiple of 8: the words that are returned for the offset of the object.
+    /// As many bytes as this, a multiple of 8: the words that are returned for the offset of the
+    /// object.
     Placed(u64, &'a dyn Fn(u64) -> Vec<u64>),
     /// A number of zeros.
     Zeros(u64),

@@ -1,5 +1,5 @@
-//! Laws that hold for every allocator: objects keep what they hold and do not overlap, what is freed
-//! can be used again, and a heap that is opened again has the same objects.
+//! Laws that hold for every allocator: objects keep what they hold and do not overlap, what is
+//! freed can be used again, and a heap that is opened again has the same objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -171,8 +171,8 @@ fn threads_do_not_get_the_same_room() {
     }
 }
 
-/// Table 2 of the paper, a put of 64 bytes each: without the object and the pointer to it NVWA has 1
-/// line (the record), the naive allocator 5.
+/// Table 2 of the paper, a put of 64 bytes each: without the object and the pointer to it NVWA has
+/// 1 line (the record), the naive allocator 5.
 #[test]
 fn a_put_costs_four_lines_and_fences_more_with_the_naive_allocator() {
     let costs = KINDS.map(|kind| {

@@ -1,5 +1,5 @@
-//! Keys and values of any length against their twins in the standard library: by single operations and by
-//! transactions, with the pool closed and opened in between.
+//! Keys and values of any length against their twins in the standard library: by single operations
+//! and by transactions, with the pool closed and opened in between.
 
 use std::borrow::Cow;
 use std::collections::{self, VecDeque};

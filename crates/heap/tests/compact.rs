@@ -86,7 +86,8 @@ fn a_log_without_room_to_spare_stays_as_it_is() {
     assert!(medium.bytes() == before);
 }
 
-/// Looks at what crashes leave before each fence, and at what crashes of the recovery from that leave.
+/// Looks at what crashes leave before each fence, and at what crashes of the recovery from that
+/// leave.
 fn interrupted(bytes: &[u8], granule: Granule, images: u64, again: u64) -> u64 {
     let medium = Arc::new(Simulated::from_bytes(bytes, granule));
     let expected = Arc::new(contents(&medium));

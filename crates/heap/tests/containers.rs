@@ -305,7 +305,8 @@ fn what_is_something_else_is_refused() {
     );
 }
 
-/// Handles of a container that is emptied go on with the empty one, and one that is open is not removed.
+/// Handles of a container that is emptied go on with the empty one, and one that is open is not
+/// removed.
 #[test]
 fn what_is_emptied_is_used_again() {
     let heap = open(&pool());

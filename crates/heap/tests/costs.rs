@@ -163,8 +163,8 @@ fn puts_and_deletes_of_64_bytes() {
     }
 }
 
-/// An intent and the line of a word. More words are logged as an object: an entry and a line for its
-/// data, and the two lines in which the value is.
+/// An intent and the line of a word. More words are logged as an object: an entry and a line for
+/// its data, and the two lines in which the value is.
 #[test]
 fn values_that_are_replaced() {
     let heap = heap();
@@ -185,8 +185,8 @@ fn values_that_are_replaced() {
     }
 }
 
-/// With 1024 stripes, the last operation of a stripe is nearly always long past, so a put costs the same
-/// as alone.
+/// With 1024 stripes, the last operation of a stripe is nearly always long past, so a put costs the
+/// same as alone.
 #[test]
 fn puts_of_two_lanes() {
     let heap = heap();
@@ -331,8 +331,8 @@ fn batches_of_a_queue() {
     assert_eq!(cost(&heap, || pops().unwrap()), (2, 1));
 }
 
-/// 64 bytes each: two lines of their own, an intent, and one or two of the leaf's first. Leaves of small
-/// ones are split now and then.
+/// 64 bytes each: two lines of their own, an intent, and one or two of the leaf's first. Leaves of
+/// small ones are split now and then.
 #[test]
 fn entries_of_a_tree() {
     let heap = heap();

@@ -1,4 +1,5 @@
-//! The format: pools that were made when it was version 1 to 4 must open, and become pools of version 5.
+//! The format: pools that were made when it was version 1 to 4 must open, and become pools of
+//! version 5.
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ type Numbers = [u64; 5];
 const CHUNK: u64 = 4096;
 const CHUNKS: u64 = 10;
 
-/// The words of the pool that are not 0: the offset of the first of a row, then the row. The first 64
-/// bytes have the version.
+/// The words of the pool that are not 0: the offset of the first of a row, then the row. The first
+/// 64 bytes have the version.
 const VERSION_1: &str = "\
 0: 5041454852524554 f00010c00000001
 56: a6fadc13d093b3c7
@@ -68,8 +69,8 @@ const GOLDEN: &str = "\
 21504: 3010 18 5800
 22528: d e f";
 
-/// A pool of one lane that was not closed: an object, one that was freed, and a commit that is to be
-/// done again.
+/// A pool of one lane that was not closed: an object, one that was freed, and a commit that is to
+/// be done again.
 fn make() -> Result<Arc<Simulated>, Error> {
     use_lane(0);
     let medium = Arc::new(Simulated::new(CHUNKS * CHUNK, Granule::Line));

@@ -128,8 +128,8 @@ fn with_a_free_chunk_at_the_end() -> Vec<u8> {
     pool.bytes()
 }
 
-/// A first entry of another length each time, and then those of single words, until one ends with the
-/// pool.
+/// A first entry of another length each time, and then those of single words, until one ends with
+/// the pool.
 #[test]
 fn a_journal_that_is_exactly_full_at_the_end_of_the_pool_opens() {
     let bytes = with_a_free_chunk_at_the_end();

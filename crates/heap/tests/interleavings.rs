@@ -1,5 +1,6 @@
-//! A few operations of two threads at the same time, so small that Miri looks at them in many orders
-//! (`make miri`). On memory without a file, where no lock of a simulation comes between them.
+//! A few operations of two threads at the same time, so small that Miri looks at them in many
+//! orders (`make miri`). On memory without a file, where no lock of a simulation comes between
+//! them.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
-//! No other thread gets what a transaction holds before it has ended; its own thread gets it only through
-//! the transaction.
+//! No other thread gets what a transaction holds before it has ended; its own thread gets it only
+//! through the transaction.
 
 use std::sync::mpsc;
 use std::thread;

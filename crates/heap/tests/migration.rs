@@ -1,5 +1,5 @@
-//! Pools that programs of format versions 2 and 3 have made (`pools/`): they open, hold what they held, and
-//! become pools of version 5, whenever that is interrupted.
+//! Pools that programs of format versions 2 and 3 have made (`pools/`): they open, hold what they
+//! held, and become pools of version 5, whenever that is interrupted.
 //!
 //! Each has chunks of 4 KiB and 2 lanes. What they hold is said by the functions of [`Containers`].
 

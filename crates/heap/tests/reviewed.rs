@@ -194,8 +194,8 @@ unsafe impl Medium for Failing {
     }
 }
 
-/// The kernel may yet write what was stored when a fence failed. So what is there then is one operation,
-/// and not what is left of several.
+/// The kernel may yet write what was stored when a fence failed. So what is there then is one
+/// operation, and not what is left of several.
 #[test]
 fn what_is_tried_after_a_failed_fence_changes_nothing() {
     for keys in 2..12 {

@@ -1,12 +1,12 @@
 //! What the map of swap slots takes, with 75 GiB swapped: memory and pauses.
 //!
 //! `cargo bench -p terrace-live --bench slots [-- GIBIBYTES [PATTERN]]` prints, for several ways in
-//! which programs have their memory swapped, the bytes that a swapped page takes (resident memory, as
-//! the kernel counts it), nanoseconds a page as it is noted first and when it is found unchanged, and
-//! the longest pause: of 32 pages noted, of a process forgotten, and of one step of clearing away what
-//! it left. Places are given out to pages in runs of 16 from all over memory. Times are processor
-//! times of the one thread, so that a neighbour's load is not in them; each pattern has a process of
-//! its own, so that none has its memory from another.
+//! which programs have their memory swapped, the bytes that a swapped page takes (resident memory,
+//! as the kernel counts it), nanoseconds a page as it is noted first and when it is found
+//! unchanged, and the longest pause: of 32 pages noted, of a process forgotten, and of one step of
+//! clearing away what it left. Places are given out to pages in runs of 16 from all over memory.
+//! Times are processor times of the one thread, so that a neighbour's load is not in them; each
+//! pattern has a process of its own, so that none has its memory from another.
 
 use std::fs;
 use std::process::Command;

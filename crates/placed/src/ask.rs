@@ -23,7 +23,8 @@ pub fn use_socket(path: &[u8]) -> bool {
     SOCKET.set(address).is_ok()
 }
 
-/// Asks whether an object that these calls allocate belongs in fast memory; none where there is no answer.
+/// Asks whether an object that these calls allocate belongs in fast memory; none where there is no
+/// answer.
 pub fn is_placed(addresses: &[u64]) -> Option<bool> {
     let mut question = [0; FRAMES + 2];
     question[..2].copy_from_slice(&[PLACED, addresses.len() as u64]);
@@ -31,8 +32,8 @@ pub fn is_placed(addresses: &[u64]) -> Option<bool> {
     ask(&question[..addresses.len() + 2]).map(|answer| answer == 1)
 }
 
-/// Asks for this many bytes of fast memory for a program, and returns how many it may have more; 0 where there are none,
-/// or no answer.
+/// Asks for this many bytes of fast memory for a program, and returns how many it may have more; 0
+/// where there are none, or no answer.
 pub fn more(program: u64, bytes: u64) -> u64 {
     ask(&[MORE, program, bytes]).unwrap_or(0)
 }

@@ -24,8 +24,8 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Adds an object, and returns whether there was room. Where there is too little, `more` gives the bytes that are
-/// missing, or more of them, or 0.
+/// Adds an object, and returns whether there was room. Where there is too little, `more` gives the
+/// bytes that are missing, or more of them, or 0.
 pub fn add(address: usize, bytes: usize, more: impl Fn(usize) -> usize) -> bool {
     // Another thread may take what was given.
     while let Err(missing) = reserve(bytes) {

@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering}
 pub const VARIABLE: &str = "TERRACE_PLACEMENT";
 const VARIABLE_TEXT: &CStr = c"TERRACE_PLACEMENT";
 
-/// What the question begins with whether an object belongs in fast memory. Then come the number of return addresses of
-/// the calls that allocate it, and these. The answer is 1 where it does, and 0 where it does not. All are words of 64 bits.
+/// What the question begins with whether an object belongs in fast memory. Then come the number of
+/// return addresses of the calls that allocate it, and these. The answer is 1 where it does, and 0
+/// where it does not. All are words of 64 bits.
 pub const PLACED: u64 = 0;
 
-/// What the question begins with for more bytes in fast memory. Then come a number of the program that the process runs,
-/// and the bytes. The answer is how many more the process may have: as many, or more, or 0.
+/// What the question begins with for more bytes in fast memory. Then come a number of the program
+/// that the process runs, and the bytes. The answer is how many more the process may have: as many,
+/// or more, or 0.
 pub const MORE: u64 = 1;
 
 /// The most return addresses of a stack.
@@ -25,7 +27,8 @@ pub const FRAMES: usize = 24;
 /// The least size of an object that is placed, in bytes (Oskin & Loh 2015, III).
 pub const LEAST: usize = 32 << 10;
 
-/// Whether objects are placed in this process, and the C library can find stacks without allocating.
+/// Whether objects are placed in this process, and the C library can find stacks without
+/// allocating.
 static READY: AtomicBool = AtomicBool::new(false);
 
 /// The memory node that is the fast memory; negative if all DRAM is.
@@ -41,8 +44,8 @@ static REFUSED_AT: AtomicU64 = AtomicU64::new(0);
 /// How long as many bytes are not asked for again, in nanoseconds.
 const PAUSE: u64 = 10_000_000;
 
-/// Returns the text of the variable: the memory node that is the fast memory (`-` if it is all DRAM), and the path of the
-/// socket that answers.
+/// Returns the text of the variable: the memory node that is the fast memory (`-` if it is all
+/// DRAM), and the path of the socket that answers.
 pub fn task(node: Option<u32>, socket: &str) -> String {
     let node = node.map_or("-".to_owned(), |node| node.to_string());
     format!("{node} {socket}")
@@ -55,8 +58,8 @@ pub fn node() -> Option<u32> {
 
 /// Reads the task, before the program begins, and returns whether there is one.
 pub fn begin() -> bool {
-    // SAFETY: a name that ends in zero; what is returned is null or ends in zero, and no thread changes the environment
-    // before the program runs.
+    // SAFETY: a name that ends in zero; what is returned is null or ends in zero, and no thread
+    // changes the environment before the program runs.
     let text = unsafe {
         let value = libc::getenv(VARIABLE_TEXT.as_ptr());
         if value.is_null() {
@@ -80,7 +83,8 @@ pub fn begin() -> bool {
     true
 }
 
-/// Whether the object that is being allocated belongs in fast memory, and has room there; then it is noted.
+/// Whether the object that is being allocated belongs in fast memory, and has room there; then it
+/// is noted.
 pub fn take(object: usize, bytes: usize) -> bool {
     bytes >= LEAST && READY.load(Ordering::Relaxed) && is_chosen() && kept::add(object, bytes, more)
 }
@@ -90,7 +94,8 @@ pub fn forked() {
     kept::forget();
 }
 
-/// Returns by how many bytes this process may have more in fast memory: at least as many as this, or 0.
+/// Returns by how many bytes this process may have more in fast memory: at least as many as this,
+/// or 0.
 fn more(bytes: usize) -> usize {
     let time = now(libc::CLOCK_MONOTONIC_COARSE);
     let since = time.saturating_sub(REFUSED_AT.load(Ordering::Relaxed));

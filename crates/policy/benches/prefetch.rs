@@ -1,4 +1,5 @@
-//! Measures the time that each predictor takes for a fault: three streams of 1 M faults of one thread.
+//! Measures the time that each predictor takes for a fault: three streams of 1 M faults of one
+//! thread.
 //!
 //! `cargo bench -p terrace-policy --bench prefetch -- [NAME ...]` prints, for the predictors named
 //! (all that do not know the future without names), nanoseconds a fault, medians of several runs.

@@ -48,7 +48,8 @@ fn make(entry: &'static Entry, touches: &[Touch]) -> Box<dyn Replacement> {
     policy.expect("defaults are among the allowed values")
 }
 
-/// Returns million touches a second, and the miss ratio, of one run. Making the policy is not timed.
+/// Returns million touches a second, and the miss ratio, of one run. Making the policy is not
+/// timed.
 fn run(entry: &'static Entry, touches: &[Touch]) -> (f64, f64) {
     let mut policy = make(entry, touches);
     let start = Instant::now();

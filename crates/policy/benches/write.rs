@@ -1,10 +1,10 @@
-//! Measures the speed of each write scheme: pages whose place holds what they were before one line in
-//! eight was stored to, one thread.
+//! Measures the speed of each write scheme: pages whose place holds what they were before one line
+//! in eight was stored to, one thread.
 //!
 //! `cargo bench -p terrace-policy --bench write -- [NAME ...]` prints, for the schemes named (all
 //! without names) and for three kinds of pages, the median of several runs in GB of pages a second,
-//! the same of reading the pages back, and the share of the pages' cells that is written. Schemes take
-//! turns, so that a neighbour's load hits all.
+//! the same of reading the pages back, and the share of the pages' cells that is written. Schemes
+//! take turns, so that a neighbour's load hits all.
 
 mod common;
 

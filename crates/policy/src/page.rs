@@ -104,8 +104,8 @@ pub trait Memory {
     /// Returns the residence of a page.
     fn residence(&mut self, at: Location) -> Residence;
 
-    /// Returns the residence of a page as it was a moment ago, if that is cheaper to know. It is enough
-    /// where an error costs little: to fetch a page that is in memory does nothing.
+    /// Returns the residence of a page as it was a moment ago, if that is cheaper to know. It is
+    /// enough where an error costs little: to fetch a page that is in memory does nothing.
     fn residence_lately(&mut self, at: Location) -> Residence {
         self.residence(at)
     }

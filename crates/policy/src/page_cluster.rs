@@ -2,8 +2,9 @@
 //!
 //! Linux reads swap in blocks (`vm.page-cluster`), which pays if neighbours in the swap area are
 //! needed together, and costs otherwise (Fedorov 2016, 5.4.1: turning it off gained up to 6 %). The
-//! kernel counts the pages that it reads ahead, and how many of these are used, so the effect can be
-//! measured, in the same costs as the worth of fetches. While readahead pays, the faults that it predicts are left to it.
+//! kernel counts the pages that it reads ahead, and how many of these are used, so the effect can
+//! be measured, in the same costs as the worth of fetches. While readahead pays, the faults that it
+//! predicts are left to it.
 
 use crate::prefetch::Costs;
 
@@ -81,8 +82,8 @@ impl Chooser {
 mod tests {
     use super::*;
 
-    /// Runs `epochs` epochs with `read` pages read ahead and `hits` hits in each that has readahead;
-    /// returns the number of epochs without.
+    /// Runs `epochs` epochs with `read` pages read ahead and `hits` hits in each that has
+    /// readahead; returns the number of epochs without.
     fn run(chooser: &mut Chooser, epochs: usize, read: u64, hits: u64) -> usize {
         (0..epochs)
             .filter(|_| {

@@ -218,8 +218,8 @@ impl fmt::Display for Params {
     }
 }
 
-/// Declares a struct of settings: of each its documentation, which is also its help, its name, type,
-/// default and [`Values`](crate::params::Values).
+/// Declares a struct of settings: of each its documentation, which is also its help, its name,
+/// type, default and [`Values`](crate::params::Values).
 ///
 /// The struct gets a constructor `take(&mut Params)` and, unless it has an argument, a `Default`.
 /// An argument in parentheses is a further argument of `take` and a field; defaults and ranges can

@@ -2,7 +2,8 @@
 //! `stride:depth=4` that name an entry with its settings.
 //!
 //! A policy declares one [`Entry`] in its own file, and its kind lists the entries in
-//! [`Kind::ENTRIES`]. A new kind of policy implements [`Kind`] for the type that makes its policies.
+//! [`Kind::ENTRIES`]. A new kind of policy implements [`Kind`] for the type that makes its
+//! policies.
 
 use std::fmt;
 

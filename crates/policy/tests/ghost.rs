@@ -1,13 +1,13 @@
-//! The ghost of the kernel's readahead beside a slow twin: lists that are searched, and the kernel's
-//! own lines (mm/swap_state.c, Linux 6.18) in place of ranges.
+//! The ghost of the kernel's readahead beside a slow twin: lists that are searched, and the
+//! kernel's own lines (mm/swap_state.c, Linux 6.18) in place of ranges.
 
 use proptest::prelude::*;
 use terrace_policy::prefetch::ghost::Ghost;
 use terrace_policy::prefetch::{KernelReadahead, Neighbours};
 use terrace_policy::{Location, Memory, Page, Residence, Slot, Space};
 
-/// A memory in which the pages of all address spaces lie in the tier in the order of their numbers, and
-/// each seventh is not known.
+/// A memory in which the pages of all address spaces lie in the tier in the order of their numbers,
+/// and each seventh is not known.
 struct Tier;
 
 impl Memory for Tier {

@@ -1,5 +1,6 @@
-//! The ledger over a model of the kernel, whatever the order of events: each page that was read from the
-//! tier was read by a fetch or by a major fault, so that reads = issued + major faults - reissued.
+//! The ledger over a model of the kernel, whatever the order of events: each page that was read
+//! from the tier was read by a fetch or by a major fault, so that reads = issued + major faults -
+//! reissued.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -201,8 +202,8 @@ proptest! {
         }
         machine.pass(READ);
         prop_assert_eq!(machine.ledger.outstanding(), machine.fetched.len());
-        // A fetch of a page that the program touched at the same time is not known to have read nothing
-        // until the fault has ended; all faults have.
+        // A fetch of a page that the program touched at the same time is not known to have read
+        // nothing until the fault has ended; all faults have.
         prop_assert_eq!(machine.reads, machine.issued + machine.majors - machine.reissued);
     }
 }

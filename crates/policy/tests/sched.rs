@@ -1,5 +1,5 @@
-//! Laws of turns: bounds hold and nothing panics, in whichever order a driver reports; and tasks receive equal
-//! time whatever the lengths of their turns.
+//! Laws of turns: bounds hold and nothing panics, in whichever order a driver reports; and tasks
+//! receive equal time whatever the lengths of their turns.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -61,7 +61,8 @@ fn call() -> impl Strategy<Value = (u32, Call)> {
     (0..3_u32, call)
 }
 
-/// Tasks of a core: each with the misses per millisecond at first and later, when the change is, and its weight.
+/// Tasks of a core: each with the misses per millisecond at first and later, when the change is,
+/// and its weight.
 fn tasks() -> impl Strategy<Value = Vec<[u64; 3]>> {
     let task = (0..20_000_u64, 0..20_000_u64, 1..60_u64);
     prop::collection::vec(

@@ -14,8 +14,8 @@ fn scheme(spec: &str) -> Scheme {
     Spec::parse(spec).unwrap().scheme().unwrap()
 }
 
-/// Pages as programs have them: any bytes, a few words again and again with others between them, one
-/// word alone.
+/// Pages as programs have them: any bytes, a few words again and again with others between them,
+/// one word alone.
 fn contents() -> impl Strategy<Value = Box<Contents>> {
     let arbitrary = prop::collection::vec(any::<u8>(), PAGE);
     let word = prop_oneof![4 => 0..4_u64, 1 => any::<u64>()];
@@ -108,7 +108,8 @@ proptest! {
         }
     }
 
-    /// What a scheme says of itself and of the lines that it writes, against places before and after.
+    /// What a scheme says of itself and of the lines that it writes, against places before and
+    /// after.
     #[test]
     fn what_is_said_of_places_holds(
         (held, other) in (contents(), contents()),
@@ -165,7 +166,8 @@ proptest! {
         prop_assert_eq!(written.lines, differing(&before, &after, LINE_BYTES));
     }
 
-    /// At most half of the cells of a word and of its flip change, and those that change are counted.
+    /// At most half of the cells of a word and of its flip change, and those that change are
+    /// counted.
     #[test]
     fn flip_n_write_changes_the_fewer_cells(held in contents(), (before, after) in changed()) {
         let scheme = scheme("flip-n-write");

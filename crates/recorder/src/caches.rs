@@ -32,8 +32,8 @@ impl Default for Caches {
 }
 
 impl Caches {
-    /// Touches a line. Calls `below` with each request to the next level: the line and whether it is
-    /// written; a read precedes the write-back of its victim.
+    /// Touches a line. Calls `below` with each request to the next level: the line and whether it
+    /// is written; a read precedes the write-back of its victim.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool, mut below: impl FnMut(u64, bool)) {
         if self.first.hit(line, write) {

@@ -1,6 +1,7 @@
 //! System calls that change what memory a process has.
 
-/// Kinds of mappings that are not extended: shared, of files, of huge pages, locked, and stacks, which grow.
+/// Kinds of mappings that are not extended: shared, of files, of huge pages, locked, and stacks,
+/// which grow.
 const OTHER_KINDS: i32 =
     libc::MAP_SHARED | libc::MAP_HUGETLB | libc::MAP_LOCKED | libc::MAP_STACK | libc::MAP_GROWSDOWN;
 
@@ -32,7 +33,8 @@ pub enum Call {
 }
 
 impl Call {
-    /// Returns what a system call with these arguments does to mappings; none if that is nothing of interest.
+    /// Returns what a system call with these arguments does to mappings; none if that is nothing of
+    /// interest.
     pub fn of(number: i64, [a, b, c, d, e]: [u64; 5]) -> Option<Self> {
         match number {
             libc::SYS_mmap => {

@@ -1,9 +1,10 @@
-//! Where addresses come from: the load, if any, by which the registers of an address got their values.
+//! Where addresses come from: the load, if any, by which the registers of an address got their
+//! values.
 //!
-//! A block of instructions is examined once, when it is translated: an [`Origin`] says of each register what it
-//! holds in terms of the loads of the block and the registers at its beginning. When the block is executed,
-//! [`Registers`] turn that into the instruction of a load. What passes through memory, flags, or vector registers is
-//! not followed.
+//! A block of instructions is examined once, when it is translated: an [`Origin`] says of each
+//! register what it holds in terms of the loads of the block and the registers at its beginning.
+//! When the block is executed, [`Registers`] turn that into the instruction of a load. What passes
+//! through memory, flags, or vector registers is not followed.
 
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic,
@@ -16,7 +17,8 @@ const RBP: usize = 5;
 /// The number of no instruction.
 const NONE: u64 = 0;
 
-/// Where a value comes from: the last load of the block that it was made of, or else registers at its beginning.
+/// Where a value comes from: the last load of the block that it was made of, or else registers at
+/// its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// One more than the instruction's place in the block; 0 is none.
@@ -73,7 +75,8 @@ pub struct Effects {
 }
 
 impl Analysis {
-    /// Examines the next instruction, in these bytes, and returns the origin of the addresses that it accesses.
+    /// Examines the next instruction, in these bytes, and returns the origin of the addresses that
+    /// it accesses.
     pub fn step(&mut self, ip: u64, bytes: &[u8]) -> Origin {
         let instruction = Decoder::with_ip(64, bytes, ip, DecoderOptions::NONE).decode();
         let index = self.count;
@@ -177,8 +180,8 @@ fn is_zero(instruction: &Instruction) -> bool {
         && instruction.op0_register() == instruction.op1_register()
 }
 
-/// Whether the instruction only moves this register on, as a stack or string instruction does: what it loads goes
-/// elsewhere.
+/// Whether the instruction only moves this register on, as a stack or string instruction does: what
+/// it loads goes elsewhere.
 fn is_advanced(instruction: &Instruction, register: Register) -> bool {
     match register {
         Register::RSP => instruction.is_stack_instruction(),
@@ -206,8 +209,8 @@ impl Default for Registers {
 }
 
 impl Registers {
-    /// Begins the execution of a block, whose first instruction is number `first` of the thread. The one before has
-    /// ended.
+    /// Begins the execution of a block, whose first instruction is number `first` of the thread.
+    /// The one before has ended.
     pub fn begin(&mut self, first: u64, effects: &'static Effects) {
         if let (_, Some(ended)) = self.block {
             let before = *self;
@@ -232,8 +235,8 @@ impl Registers {
         last
     }
 
-    /// Returns how many instructions before number `instruction` the load was from which an address comes; 0 if it
-    /// comes from none, or from one more than 255 before.
+    /// Returns how many instructions before number `instruction` the load was from which an address
+    /// comes; 0 if it comes from none, or from one more than 255 before.
     pub fn distance(&self, origin: Origin, instruction: u64) -> u8 {
         match self.load(origin) {
             NONE => 0,

@@ -1,8 +1,8 @@
-//! The pages that a system call gives back to the kernel: what they held is gone, and a touch of one finds zeros,
-//! or what a file has.
+//! The pages that a system call gives back to the kernel: what they held is gone, and a touch of
+//! one finds zeros, or what a file has.
 //!
-//! A page of memory that is shared stays where the others are; here it counts as given back all the same, because
-//! a mapping does not tell its kind.
+//! A page of memory that is shared stays where the others are; here it counts as given back all the
+//! same, because a mapping does not tell its kind.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,8 @@ pub const ALL: Pages = 0..1 << (48 - SHIFT);
 pub struct Break(AtomicU64);
 
 impl Break {
-    /// Returns the pages that a call gave back that has returned this address, or the negative number of an error.
+    /// Returns the pages that a call gave back that has returned this address, or the negative
+    /// number of an error.
     pub fn given_back(&self, call: &Call, result: i64) -> [Pages; 2] {
         const NONE: Pages = 0..0;
         let Ok(result) = u64::try_from(result) else {
@@ -50,8 +51,8 @@ impl Break {
     }
 }
 
-/// Returns the pages that begin within `bytes` from `start` on. The kernel takes whole pages, from the first byte of
-/// one; of a heap that ends within a page this page stays.
+/// Returns the pages that begin within `bytes` from `start` on. The kernel takes whole pages, from
+/// the first byte of one; of a heap that ends within a page this page stays.
 fn pages(start: u64, bytes: u64) -> Pages {
     let page = |address: u64| address.div_ceil(BYTES as u64);
     page(start)..page(start.saturating_add(bytes)).min(ALL.end)

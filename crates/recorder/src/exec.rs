@@ -2,8 +2,8 @@
 //! departed if not.
 //!
 //! `execve` would leave the emulator. So the plug-in, which is called before the system call, does
-//! what the kernel would, with the emulator in front: the new program is recorded as a process of its
-//! own. If that is impossible or fails, the system call is carried out unchanged.
+//! what the kernel would, with the emulator in front: the new program is recorded as a process of
+//! its own. If that is impossible or fails, the system call is carried out unchanged.
 
 use std::ffi::{CString, OsStr, OsString, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -68,8 +68,8 @@ impl Follower {
         Some(Self { emulator, program })
     }
 
-    /// Turns this process into the requested program, in the emulator, after `leave`. Returns only where that is
-    /// impossible.
+    /// Turns this process into the requested program, in the emulator, after `leave`. Returns only
+    /// where that is impossible.
     pub fn follow(&self, request: &Request, leave: impl FnOnce()) {
         let Some(path) = self.meant(Path::new(OsStr::from_bytes(&request.path()))) else {
             return;
@@ -128,7 +128,8 @@ fn may(path: &Path, mode: i32) -> bool {
     unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), mode, libc::AT_EACCESS) == 0 }
 }
 
-/// Returns only where it fails; the caller then makes the system call unchanged, which fails by itself.
+/// Returns only where it fails; the caller then makes the system call unchanged, which fails by
+/// itself.
 fn execute(file: OsString, arguments: Vec<OsString>, environment: Vec<Vec<u8>>) {
     let arguments = arguments.into_iter().map(OsString::into_vec);
     let arguments: Result<Vec<_>, _> = arguments.map(CString::new).collect();
@@ -182,7 +183,8 @@ impl Memory {
         None
     }
 
-    /// Returns the texts whose addresses are in an array up to a zero; none where there is no array.
+    /// Returns the texts whose addresses are in an array up to a zero; none where there is no
+    /// array.
     fn texts(&self, address: u64) -> Option<Vec<Vec<u8>>> {
         if address == 0 {
             return Some(Vec::new());

@@ -1,9 +1,10 @@
-//! The pages to which a recording can be restricted: those that `terrace extend` would put into extended memory.
+//! The pages to which a recording can be restricted: those that `terrace extend` would put into
+//! extended memory.
 //!
-//! These are the pages of private anonymous mappings from a size on, as `terrace-extend-preload` chooses them; a
-//! large block of `malloc` has such a mapping. Both rules have to agree. A table has a bit for each page of the
-//! address space, and takes memory only where bits were set. A forked child inherits it, as it inherits the
-//! mappings.
+//! These are the pages of private anonymous mappings from a size on, as `terrace-extend-preload`
+//! chooses them; a large block of `malloc` has such a mapping. Both rules have to agree. A table
+//! has a bit for each page of the address space, and takes memory only where bits were set. A
+//! forked child inherits it, as it inherits the mappings.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -104,7 +105,8 @@ impl Extended {
                 return;
             };
             let mask = (u64::MAX >> (bits - (next - page))) << (page % bits);
-            // Pages without a bit take no memory, and it is not taken to clear bits that are not set.
+            // Pages without a bit take no memory, and it is not taken to clear bits that are not
+            // set.
             if extended {
                 word.fetch_or(mask, Ordering::Relaxed);
             } else if word.load(Ordering::Relaxed) & mask != 0 {

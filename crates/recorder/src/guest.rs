@@ -33,8 +33,8 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Returns the memory of the program that this process emulates. Before the program runs the base is
-    /// not known.
+    /// Returns the memory of the program that this process emulates. Before the program runs the
+    /// base is not known.
     pub fn of_this_process() -> Self {
         // SAFETY: where QEMU has a variable of this name it is an address, set before the
         // program runs and never again.
@@ -49,8 +49,8 @@ impl Guest {
         !base().is_null()
     }
 
-    /// Reads up to the end of `buffer` or of the page, and returns the number of bytes, 0 where none
-    /// is mapped.
+    /// Reads up to the end of `buffer` or of the page, and returns the number of bytes, 0 where
+    /// none is mapped.
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
         let in_page = BYTES - address as usize % BYTES;
         let length = buffer.len().min(in_page);
@@ -84,9 +84,9 @@ impl Guest {
         whole.then(|| u64::from_le_bytes(bytes))
     }
 
-    /// Reads a page, named by its number, thirty times as fast as [`Guest::read`]; none where it is not
-    /// mapped. [`copy::prepare`] must have been called, and the thread must not block
-    /// SIGSEGV and SIGBUS: QEMU blocks neither while it executes the program.
+    /// Reads a page, named by its number, thirty times as fast as [`Guest::read`]; none where it is
+    /// not mapped. [`copy::prepare`] must have been called, and the thread must not block SIGSEGV
+    /// and SIGBUS: QEMU blocks neither while it executes the program.
     #[inline]
     pub fn page<'a>(&self, number: u64, buffer: &'a mut MaybeUninit<Page>) -> Option<&'a Page> {
         let from = self.base.wrapping_add(number << SHIFT) as *const Page;

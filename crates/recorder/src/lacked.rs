@@ -1,12 +1,13 @@
-//! Instructions that the processor has and the emulator lacks: a program that reaches one ends by SIGILL.
+//! Instructions that the processor has and the emulator lacks: a program that reaches one ends by
+//! SIGILL.
 
 use iced_x86::{Code, Decoder, DecoderOptions};
 
 /// The most bytes of an instruction.
 pub const LONGEST: usize = 15;
 
-/// Returns the name of the instruction in `bytes`, with the extensions of the processor that it belongs to; none where it is no
-/// instruction, or is one that raises SIGILL on every processor.
+/// Returns the name of the instruction in `bytes`, with the extensions of the processor that it
+/// belongs to; none where it is no instruction, or is one that raises SIGILL on every processor.
 pub fn name(bytes: &[u8; LONGEST]) -> Option<String> {
     let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
     let instruction = decoder.decode();

@@ -28,14 +28,16 @@ impl Level {
         level.copied().unwrap_or_default()
     }
 
-    /// Returns the binary logarithm of the bytes within which accesses are joined; 0: none are joined.
+    /// Returns the binary logarithm of the bytes within which accesses are joined; 0: none are
+    /// joined.
     pub const fn shift(self) -> u32 {
         [0, 6, 12][self as usize]
     }
 }
 
-/// Cuts `bytes` from `address` on where units of 2^`shift` bytes end, and calls `each` with address and
-/// bytes of each piece. An access to no byte is one piece. Bytes beyond the last address do not exist.
+/// Cuts `bytes` from `address` on where units of 2^`shift` bytes end, and calls `each` with address
+/// and bytes of each piece. An access to no byte is one piece. Bytes beyond the last address do not
+/// exist.
 #[inline(always)]
 pub fn pieces(mut address: u64, mut bytes: u32, shift: u32, mut each: impl FnMut(u64, u32)) {
     loop {

@@ -1,14 +1,15 @@
 //! What a process needs to report its pages: the program's memory, and a copy of what was reported.
 //!
-//! A page changes by stores, which are seen, and by other means: system calls, and stores of other processes.
-//! After any system call a page is compared as a whole when it is touched for the first time, and always where
-//! other processes may store to memory; otherwise only the lines to which the run has stored are.
+//! A page changes by stores, which are seen, and by other means: system calls, and stores of other
+//! processes. After any system call a page is compared as a whole when it is touched for the first
+//! time, and always where other processes may store to memory; otherwise only the lines to which
+//! the run has stored are.
 //!
-//! This holds for several threads as for one. A line that two of them store to is read, under the lock of its page,
-//! by each when its run ends, so the last of them reports what both left there; and what a page is said to hold
-//! lacks no more than the stores of runs that have not ended, which their own rows will say. A system call of one
-//! thread may change a page that another has compared since the call began, so pages count as changed when it
-//! returns as well.
+//! This holds for several threads as for one. A line that two of them store to is read, under the
+//! lock of its page, by each when its run ends, so the last of them reports what both left there;
+//! and what a page is said to hold lacks no more than the stores of runs that have not ended, which
+//! their own rows will say. A system call of one thread may change a page that another has compared
+//! since the call began, so pages count as changed when it returns as well.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -59,8 +60,8 @@ impl Observed {
         self.shadow.begin()
     }
 
-    /// Notes that pages may have changed by other means than stores of the program: a system call is made or has
-    /// returned, or what a run stored is not reported.
+    /// Notes that pages may have changed by other means than stores of the program: a system call
+    /// is made or has returned, or what a run stored is not reported.
     pub fn note_change(&self) {
         // What the call has stored is seen by each thread that sees its epoch.
         self.epoch.fetch_add(1, Ordering::Release);
@@ -71,16 +72,16 @@ impl Observed {
         self.is_shared.store(true, Ordering::Relaxed);
     }
 
-    /// Puts into `chunk`, which has room for [`LONGEST`] records, what a page holds otherwise than was
-    /// reported, after a run that has stored to these lines; where it is `sampled` or reported for the first
-    /// time, with a checksum. Nothing is reported of a page that is not there any more. Returns whether there was
-    /// memory for a copy.
+    /// Puts into `chunk`, which has room for [`LONGEST`] records, what a page holds otherwise than
+    /// was reported, after a run that has stored to these lines; where it is `sampled` or reported
+    /// for the first time, with a checksum. Nothing is reported of a page that is not there any
+    /// more. Returns whether there was memory for a copy.
     pub fn report(&self, page: u64, stored: u64, sampled: bool, chunk: &Chunk) -> bool {
         let guest = self.memory.guest();
         let reported = self.shadow.with(page, |known| {
-            // The page is read and the report made under the lock: a later version is of a later time, and
-            // what is whole of it in the pool has its earlier versions there, too.
-            // The epoch is read first: a page that changes while it is compared is compared again.
+            // The page is read and the report made under the lock: a later version is of a later
+            // time, and what is whole of it in the pool has its earlier versions there, too. The
+            // epoch is read first: a page that changes while it is compared is compared again.
             let epoch = self.epoch.load(Ordering::Acquire);
             let by_stores = *known.epoch == epoch && !self.is_shared.load(Ordering::Relaxed);
             let report = Report { page, known, chunk };

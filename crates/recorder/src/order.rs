@@ -1,7 +1,8 @@
 //! What orders the threads of a program: a thread is created, waits, and is woken.
 //!
-//! An [`Event`] is told between two accesses of a thread. What a thread has done before it *releases* a point comes
-//! before all that another does after it *acquires* the point (C11, 5.1.2.4). The points:
+//! An [`Event`] is told between two accesses of a thread. What a thread has done before it
+//! *releases* a point comes before all that another does after it *acquires* the point (C11,
+//! 5.1.2.4). The points:
 //!
 //! | released | acquired |
 //! |---|---|
@@ -9,8 +10,9 @@
 //! | futex(2) wakes at an address | where a wait at the address has ended |
 //! | a thread ends: its number is cleared in memory, and a join wakes (CLONE_CHILD_CLEARTID) | where the wait has ended, where the stack gets a new thread, and at the end of the process |
 //!
-//! A join of a thread that has ended before makes no system call, and is not seen. Neither is waiting for anything
-//! but a futex: by looking at memory again and again, for a file, a signal, time or the end of a process.
+//! A join of a thread that has ended before makes no system call, and is not seen. Neither is
+//! waiting for anything but a futex: by looking at memory again and again, for a file, a signal,
+//! time or the end of a process.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -20,11 +22,13 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Point(pub u64);
 
-/// The bit of the numbers of points at which threads or processes are created: a process has less than 2^31 points.
+/// The bit of the numbers of points at which threads or processes are created: a process has less
+/// than 2^31 points.
 const CREATION: u64 = 1 << 31;
 
 impl Point {
-    /// Returns the point as one at which a thread or process is created, which acquires it before its first access.
+    /// Returns the point as one at which a thread or process is created, which acquires it before
+    /// its first access.
     pub const fn of_creation(self) -> Self {
         Self(self.0 | CREATION)
     }
@@ -47,7 +51,8 @@ pub enum Event {
 /// What a system call means for the order of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncCall {
-    /// It creates a thread or a process. A thread's number is cleared at this address when it ends; 0 if it is not.
+    /// It creates a thread or a process. A thread's number is cleared at this address when it ends;
+    /// 0 if it is not.
     Create {
         /// The address.
         cleared: u64,
@@ -59,7 +64,8 @@ pub enum SyncCall {
 }
 
 impl SyncCall {
-    /// Returns the meaning of a system call by its number and its first five arguments; none for most.
+    /// Returns the meaning of a system call by its number and its first five arguments; none for
+    /// most.
     pub fn of(number: i64, [a, b, _, d, e]: [u64; 5]) -> Option<Self> {
         let (vm, vfork) = (libc::CLONE_VM as u64, libc::CLONE_VFORK as u64);
         match number {
@@ -95,7 +101,8 @@ impl SyncCall {
     }
 }
 
-/// Whether a wait with this result came after a wake: it was woken, or the value was another already.
+/// Whether a wait with this result came after a wake: it was woken, or the value was another
+/// already.
 pub fn was_woken(result: i64) -> bool {
     result == 0 || result == -i64::from(libc::EAGAIN)
 }
@@ -107,11 +114,12 @@ pub struct Order {
     process: AtomicU32,
     /// Points so far.
     points: AtomicU32,
-    /// The creation that was released last, and the address that is cleared when that thread ends. Two threads
-    /// that create threads at the same moment may find each other's: both are of that moment.
+    /// The creation that was released last, and the address that is cleared when that thread ends.
+    /// Two threads that create threads at the same moment may find each other's: both are of that
+    /// moment.
     created: [AtomicU64; 2],
-    /// What is known by address. A forked child takes a new one, as a thread that does not live there may hold
-    /// the lock of the old.
+    /// What is known by address. A forked child takes a new one, as a thread that does not live
+    /// there may hold the lock of the old.
     known: AtomicPtr<Mutex<Known>>,
 }
 
@@ -148,7 +156,8 @@ impl Order {
     }
 
     fn with<T>(&self, what: impl FnOnce(&mut Known) -> T) -> T {
-        // SAFETY: `begin` has stored a pointer to memory that is never freed, and that is only read as shared.
+        // SAFETY: `begin` has stored a pointer to memory that is never freed, and that is only read
+        // as shared.
         let known = unsafe { &*self.known.load(Ordering::Acquire) };
         what(&mut known.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -159,8 +168,9 @@ impl Order {
         Point(u64::from(process) << 32 | u64::from(number))
     }
 
-    /// Returns what a thread tells before it creates another or a process; `cleared` is the address that is
-    /// cleared when that ends. Where a thread had it before, its stack is free, so it has ended.
+    /// Returns what a thread tells before it creates another or a process; `cleared` is the address
+    /// that is cleared when that ends. Where a thread had it before, its stack is free, so it has
+    /// ended.
     pub fn create(&self, cleared: u64) -> impl Iterator<Item = Event> {
         let before = self.with(|known| {
             let before = known.released.remove(&cleared);
@@ -174,8 +184,8 @@ impl Order {
         before.into_iter().chain([Event::Release(point)])
     }
 
-    /// Returns what a thread or process tells before its first access, and the address that is cleared when it
-    /// ends, 0 if there is none.
+    /// Returns what a thread or process tells before its first access, and the address that is
+    /// cleared when it ends, 0 if there is none.
     pub fn begun(&self) -> Option<(Event, u64)> {
         let point = self.created[0].load(Ordering::Acquire);
         let cleared = self.created[1].load(Ordering::Relaxed);
@@ -209,7 +219,8 @@ impl Order {
         Event::Release(point)
     }
 
-    /// Returns what a thread tells before it ends the process: the threads that have ended come before.
+    /// Returns what a thread tells before it ends the process: the threads that have ended come
+    /// before.
     pub fn end_process(&self) -> Vec<Event> {
         let ended = self.with(|known| std::mem::take(&mut known.ended));
         ended.into_iter().map(Event::Acquire).collect()

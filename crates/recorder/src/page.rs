@@ -25,8 +25,8 @@ pub fn checksum(page: &[u8]) -> u64 {
     twox_hash::XxHash3_64::oneshot(page)
 }
 
-/// Calls `each` with the index and the bytes of each word in which `now` differs from `known`, which it makes
-/// the same as `now`.
+/// Calls `each` with the index and the bytes of each word in which `now` differs from `known`,
+/// which it makes the same as `now`.
 #[inline]
 pub fn take_over(known: &mut Page, now: &Page, mut each: impl FnMut(usize, [u8; 8])) {
     for line in 0..BYTES / LINE {
@@ -47,8 +47,8 @@ pub fn take_line_over(
     now: &Line,
     each: &mut impl FnMut(usize, [u8; 8]),
 ) {
-    // Without a branch for each word, so that it becomes a few wide instructions; a call of memcmp took ten times
-    // as long.
+    // Without a branch for each word, so that it becomes a few wide instructions; a call of memcmp
+    // took ten times as long.
     let words = known.iter().zip(now);
     let differing = words.fold(0, |bits, (known, now)| {
         bits | u64::from_ne_bytes(*known) ^ u64::from_ne_bytes(*now)

@@ -148,8 +148,8 @@ impl Emulator {
         arguments
     }
 
-    /// Returns the emulator that runs this process, and the file of the program that it runs, from the
-    /// command line of [`Emulator::arguments`]; none where it was started in another way.
+    /// Returns the emulator that runs this process, and the file of the program that it runs, from
+    /// the command line of [`Emulator::arguments`]; none where it was started in another way.
     pub fn of_this_process() -> Option<(Self, PathBuf)> {
         let line = std::fs::read("/proc/self/cmdline").ok()?;
         let words: Vec<&OsStr> = line.split(|&b| b == 0).map(OsStr::from_bytes).collect();

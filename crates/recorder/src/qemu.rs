@@ -1,7 +1,7 @@
 //! The plug-in interface of `qemu-user`, version 1, as far as it is used here.
 //!
-//! Declared from QEMU's documentation of `qemu-plugin.h` (QEMU 4.2 to 8.2). The functions are QEMU's
-//! own, resolved when it loads the plug-in.
+//! Declared from QEMU's documentation of `qemu-plugin.h` (QEMU 4.2 to 8.2). The functions are
+//! QEMU's own, resolved when it loads the plug-in.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 

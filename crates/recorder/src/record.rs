@@ -16,12 +16,12 @@
 //! | 63, 62 and 61 | no access but an end of an allocation: bits 0..48 are its address | |
 //! | 63 and 60 | no access but an event that orders threads: bit 0 says whether it acquires | its point |
 //!
-//! A mark is written where the instructions between two accesses do not fit into 16 bits. The first record of
-//! a chunk counts from [`Chunk::instruction`](crate::pool::Chunk::instruction).
+//! A mark is written where the instructions between two accesses do not fit into 16 bits. The first
+//! record of a chunk counts from [`Chunk::instruction`](crate::pool::Chunk::instruction).
 //!
-//! The report of a page follows the row whose run it ends, in the same chunk: the words that differ from what
-//! was reported of the page before, and the end. Without its end a report is not valid: the process
-//! was killed while it made it.
+//! The report of a page follows the row whose run it ends, in the same chunk: the words that differ
+//! from what was reported of the page before, and the end. Without its end a report is not valid:
+//! the process was killed while it made it.
 
 use crate::frame::Frame;
 use crate::order::{Event, Point};
@@ -81,7 +81,8 @@ impl Kind {
         self.0 & 1 << 12 != 0
     }
 
-    /// Whether the page holds nothing but zeros after the run that it begins; never, where that is not recorded.
+    /// Whether the page holds nothing but zeros after the run that it begins; never, where that is
+    /// not recorded.
     pub const fn zeros(self) -> bool {
         self.0 & 1 << 11 != 0
     }
@@ -148,7 +149,8 @@ pub enum Said {
         /// The byte address.
         address: u64,
     },
-    /// The thread's accesses so far come before accesses of others, or those that follow come after.
+    /// The thread's accesses so far come before accesses of others, or those that follow come
+    /// after.
     Order(Event),
 }
 
@@ -318,7 +320,7 @@ impl Record {
 }
 
 impl Record {
-    /// Returns the meaning of a mark, or of what is told of allocations.
+    /// Returns the meaning of a mark, or of a report of allocations.
     const fn said_of_a_mark(self) -> Said {
         match self.what & FREED {
             FREED => Said::Freed {

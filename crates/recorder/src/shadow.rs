@@ -1,8 +1,9 @@
 //! What was reported of each page of a process: a copy of the page, and the version of the report.
 //!
-//! A table of two levels over page numbers. Its parts are mapped when they are first needed and take
-//! memory only where pages are touched; they stay until the process ends. A forked child does not inherit
-//! them (`MADV_DONTFORK`): it begins with an empty table, and a fork does not become slower by them.
+//! A table of two levels over page numbers. Its parts are mapped when they are first needed and
+//! take memory only where pages are touched; they stay until the process ends. A forked child does
+//! not inherit them (`MADV_DONTFORK`): it begins with an empty table, and a fork does not become
+//! slower by them.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -64,15 +65,15 @@ impl Shadow {
         Ok(())
     }
 
-    /// Works on a page, named by its number, while no other thread does. Returns none where there is no
-    /// memory for it.
+    /// Works on a page, named by its number, while no other thread does. Returns none where there
+    /// is no memory for it.
     #[inline]
     pub fn with<T>(&self, page: u64, work: impl FnOnce(Known<'_>) -> T) -> Option<T> {
         let part = self.part(page >> PART_BITS)?;
         let place = page as usize % PAGES;
         lock(&part.locks[place]);
-        // SAFETY: no other thread has a reference to any of them while the lock is held, which is given back
-        // below after the last use.
+        // SAFETY: no other thread has a reference to any of them while the lock is held, which is
+        // given back below after the last use.
         let known = unsafe {
             Known {
                 page: &mut *part.pages[place].get(),
@@ -96,8 +97,8 @@ impl Shadow {
         let slot = unsafe { &*parts.add(number) };
         let part = slot.load(Ordering::Acquire);
         let part = if part.is_null() { make(slot)? } else { part };
-        // SAFETY: mapped with this size by `make`, zeros at first, which are values of all its fields, and
-        // never unmapped.
+        // SAFETY: mapped with this size by `make`, zeros at first, which are values of all its
+        // fields, and never unmapped.
         Some(unsafe { &*part })
     }
 }

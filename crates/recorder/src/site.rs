@@ -27,8 +27,8 @@ impl Site {
         Self(data as u64)
     }
 
-    /// Returns the origin of an access by a thread that has executed so many instructions at the end of
-    /// the block.
+    /// Returns the origin of an access by a thread that has executed so many instructions at the
+    /// end of the block.
     pub fn origin(self, executed: u64) -> Origin {
         Origin {
             ip: self.0, // the record takes the low bits

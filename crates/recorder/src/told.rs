@@ -1,5 +1,6 @@
-//! What the library in the program (`terrace-allocations`) tells the plug-in: a system call that Linux does not have,
-//! which the emulator refuses and the plug-in sees. Both are built from this file.
+//! What the library in the program (`terrace-allocations`) tells the plug-in: a system call that
+//! Linux does not have, which the emulator refuses and the plug-in sees. Both are built from this
+//! file.
 
 /// The number of the system call.
 pub const NUMBER: i64 = 0x7472_6163;
@@ -8,10 +9,11 @@ pub const NUMBER: i64 = 0x7472_6163;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Told {
-    /// What follows is done by the library, and is no part of the program, until the next of these calls.
+    /// What follows is done by the library, and is no part of the program, until the next of these
+    /// calls.
     Begin = 1,
-    /// An object was allocated. Arguments: its address, its bytes, the address of an array of return addresses, the
-    /// innermost first, and their number.
+    /// An object was allocated. Arguments: its address, its bytes, the address of an array of
+    /// return addresses, the innermost first, and their number.
     Allocated = 2,
     /// An object was freed. Argument: its address.
     Freed = 3,

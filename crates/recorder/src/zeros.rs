@@ -1,8 +1,9 @@
 //! Which pages hold nothing but zeros.
 //!
-//! The kernel frees such a page without a write, and fills it again without a read (Linux 6.12, `mm/page_io.c`). A page
-//! is looked at when a run of accesses to it has ended, whatever has changed it: most others are known by the word that
-//! the run began with, which the processor's cache has, or by their first line.
+//! The kernel frees such a page without a write, and fills it again without a read (Linux 6.12,
+//! `mm/page_io.c`). A page is looked at when a run of accesses to it has ended, whatever has
+//! changed it: most others are known by the word that the run began with, which the processor's
+//! cache has, or by their first line.
 
 use std::mem::MaybeUninit;
 
@@ -14,7 +15,8 @@ use crate::page::{Page, SHIFT};
 pub struct Zeros(Running);
 
 impl Zeros {
-    /// Whether the page of an address, which was accessed, holds nothing but zeros; not where it is gone.
+    /// Whether the page of an address, which was accessed, holds nothing but zeros; not where it is
+    /// gone.
     #[inline]
     pub fn fill_page_of(&self, address: u64) -> bool {
         let guest = self.0.guest();

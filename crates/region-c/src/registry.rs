@@ -1,5 +1,5 @@
-//! Extensions that are open. Programs get numbers instead of addresses, and no number twice, so that a handle
-//! which was stopped is recognized, whatever was started since.
+//! Extensions that are open. Programs get numbers instead of addresses, and no number twice, so
+//! that a handle which was stopped is recognized, whatever was started since.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -25,8 +25,8 @@ static OPEN: Mutex<(BTreeMap<usize, Arc<Open>>, usize)> = Mutex::new((BTreeMap::
 /// The process that has extensions; 0 if there was none yet.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// Checks that this is not a child of a process that has extensions: it has their regions, but locks of calls may be
-/// held in it for ever.
+/// Checks that this is not a child of a process that has extensions: it has their regions, but
+/// locks of calls may be held in it for ever.
 ///
 /// # Errors
 /// Returns a usage error if it is.

@@ -1,9 +1,9 @@
 //! What a fault in a region takes, and how much of that is the device's own time.
 //!
-//! `cargo bench -p terrace-region --bench fault [-- DIRECTORY]` prints medians over several runs, for emulated
-//! memories and for a file in the directory. A thread reads one byte of each page in random order, over a region
-//! four times as large as DRAM, so that three in four touches fetch a page. All pages are clean by then. Needs
-//! root, as userfaultfd does.
+//! `cargo bench -p terrace-region --bench fault [-- DIRECTORY]` prints medians over several runs,
+//! for emulated memories and for a file in the directory. A thread reads one byte of each page in
+//! random order, over a region four times as large as DRAM, so that three in four touches fetch a
+//! page. All pages are clean by then. Needs root, as userfaultfd does.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

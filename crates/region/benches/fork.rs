@@ -1,9 +1,11 @@
-//! What a fork of a process with extended memory takes, and the first writes after it, beside plain memory.
+//! What a fork of a process with extended memory takes, and the first writes after it, beside plain
+//! memory.
 //!
-//! `cargo bench -p terrace-region --bench fork [-- DIRECTORY]` prints medians over several forks, for plain memory,
-//! an emulated memory without latency, and a file in the directory, with a tenth of the memory in DRAM and with
-//! all of it. All pages are dirty. A write is of one byte of a page at random: before the fork, by the parent after
-//! it, and by the child after that. Needs root, as userfaultfd does.
+//! `cargo bench -p terrace-region --bench fork [-- DIRECTORY]` prints medians over several forks,
+//! for plain memory, an emulated memory without latency, and a file in the directory, with a tenth
+//! of the memory in DRAM and with all of it. All pages are dirty. A write is of one byte of a page
+//! at random: before the fork, by the parent after it, and by the child after that. Needs root, as
+//! userfaultfd does.
 
 use std::io::{Read, Write as _, pipe};
 use std::path::Path;
@@ -85,8 +87,8 @@ fn show(name: &str, megabytes: u64, percent: u64, bytes: &mut [u8]) {
     );
 }
 
-/// Forks, and returns the microseconds of the fork, of a write before it, of one by the parent after it, and of one
-/// by the child.
+/// Forks, and returns the microseconds of the fork, of a write before it, of one by the parent
+/// after it, and of one by the child.
 fn fork(bytes: &mut [u8], random: &mut Xoshiro256PlusPlus) -> [f64; 4] {
     let before = write(bytes, random);
     let (mut go, mut told) = pipe().unwrap();

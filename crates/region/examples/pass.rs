@@ -1,8 +1,9 @@
 //! A little program whose passes over memory are timed, in a region or under any other memory.
 //!
-//! `pass [--write] MIB STRIDE PASSES [DRAM_MIB DIRECTORY [PREDICTOR]]` fills MIB of memory, and then reads or writes
-//! a byte of each page, in order or with a stride in pages, PASSES times; it prints the microseconds for each page of
-//! the passes. With DRAM_MIB the memory is a region with a file in the directory behind it.
+//! `pass [--write] MIB STRIDE PASSES [DRAM_MIB DIRECTORY [PREDICTOR]]` fills MIB of memory, and
+//! then reads or writes a byte of each page, in order or with a stride in pages, PASSES times; it
+//! prints the microseconds for each page of the passes. With DRAM_MIB the memory is a region with a
+//! file in the directory behind it.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,8 +1,9 @@
 //! Descriptors of extended memory in a program that does not know of them.
 //!
-//! Programs close descriptors that they do not know, and use numbers as they like. Without its userfaultfd memory
-//! would turn to zeros, and the number of a file could become that of another. So descriptors have high numbers,
-//! and code that stands between a program and its system calls can ask which numbers are kept from it.
+//! Programs close descriptors that they do not know, and use numbers as they like. Without its
+//! userfaultfd memory would turn to zeros, and the number of a file could become that of another.
+//! So descriptors have high numbers, and code that stands between a program and its system calls
+//! can ask which numbers are kept from it.
 
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};

@@ -17,8 +17,8 @@ use crate::thread::{Request, Server};
 /// The most pages of a region, which are 1 TiB: pages have numbers, and tables by number.
 const MOST_PAGES: u64 = 1 << 28;
 
-/// Extended memory: its regions take a bounded share of DRAM, and the rest of their pages lies in a slow
-/// memory. A thread of this process serves the faults.
+/// Extended memory: its regions take a bounded share of DRAM, and the rest of their pages lies in a
+/// slow memory. A thread of this process serves the faults.
 #[derive(Clone)]
 pub struct Extension {
     shared: Arc<Shared>,
@@ -33,8 +33,8 @@ impl Extension {
     /// Starts extended memory without regions.
     ///
     /// # Errors
-    /// Returns a usage error for settings that cannot be met, and a failure if the kernel does not allow what
-    /// is needed.
+    /// Returns a usage error for settings that cannot be met, and a failure if the kernel does not
+    /// allow what is needed.
     pub fn start(settings: Settings) -> Result<Self> {
         let board = Board::new().or_fail(|| "cannot map memory for figures".into())?;
         Self::start_with(settings, Arc::new(board))
@@ -55,7 +55,8 @@ impl Extension {
     /// Maps a region of zeros, rounded up to whole pages.
     ///
     /// # Errors
-    /// Returns a usage error for no bytes or more than 1 TiB, and a failure if the kernel refuses the mapping.
+    /// Returns a usage error for no bytes or more than 1 TiB, and a failure if the kernel refuses
+    /// the mapping.
     pub fn map(&self, bytes: Bytes) -> Result<Region> {
         let pages = bytes.pages_needed();
         if pages == 0 {
@@ -79,15 +80,16 @@ impl Extension {
         })
     }
 
-    /// Takes over memory that is mapped already: whole pages of private anonymous memory. A child that the C
-    /// library's `fork` makes has it as it was at that moment, and goes on with a bound of DRAM of its own, if
-    /// the slow memory can be shared ([`crate::slow::Slow::share`]). Any other child does not have it: it ends
-    /// with SIGSEGV if it touches it, and never sees zeros.
+    /// Takes over memory that is mapped already: whole pages of private anonymous memory. A child
+    /// that the C library's `fork` makes has it as it was at that moment, and goes on with a bound
+    /// of DRAM of its own, if the slow memory can be shared ([`crate::slow::Slow::share`]). Any
+    /// other child does not have it: it ends with SIGSEGV if it touches it, and never sees zeros.
     ///
     /// # Safety
-    /// Pages leave and come back at any time from now on. So the memory must be reached by user code and
-    /// system calls alone, not by devices or by other processes, and [`Extension::release`] must be called
-    /// before it is unmapped or the last clone of this is dropped.
+    /// Pages leave and come back at any time from now on. So the memory must be reached by user
+    /// code and system calls alone, not by devices or by other processes, and
+    /// [`Extension::release`] must be called before it is unmapped or the last clone of this is
+    /// dropped.
     ///
     /// # Errors
     /// Returns the kernel's if it is memory of another kind.
@@ -98,8 +100,8 @@ impl Extension {
         self.shared.server.ask(Request::Adopt(start, end))
     }
 
-    /// Takes memory over of which a part may have come from adopted memory by `mremap`; that part keeps its
-    /// contents.
+    /// Takes memory over of which a part may have come from adopted memory by `mremap`; that part
+    /// keeps its contents.
     ///
     /// # Safety
     /// See [`Extension::adopt`].
@@ -125,14 +127,16 @@ impl Extension {
         let _ = self.shared.server.ask(Request::Release(start, end));
     }
 
-    /// Keeps evictions from beginning while `change` moves mappings, and other threads from adopting or releasing
-    /// memory and from moving mappings; `change` asks this extension for nothing. Without this a page could be taken
-    /// from a mapping that has come to the old address meanwhile, or be dropped with it.
+    /// Keeps evictions from beginning while `change` moves mappings, and other threads from
+    /// adopting or releasing memory and from moving mappings; `change` asks this extension for
+    /// nothing. Without this a page could be taken from a mapping that has come to the old address
+    /// meanwhile, or be dropped with it.
     pub fn while_suspended<T>(&self, change: impl FnOnce() -> T) -> T {
         self.shared.server.while_suspended(change)
     }
 
-    /// Whether the faults of this process are served: not in a forked child that does not have the memory.
+    /// Whether the faults of this process are served: not in a forked child that does not have the
+    /// memory.
     pub fn is_served(&self) -> bool {
         self.shared.server.is_running()
     }
@@ -142,8 +146,8 @@ impl Extension {
         self.shared.board.figures()
     }
 
-    /// Returns what every scheme of the registry would have written, in its order; all are zero if the
-    /// settings do not ask for it. Evictions since [`Extension::finish`] may be missing.
+    /// Returns what every scheme of the registry would have written, in its order; all are zero if
+    /// the settings do not ask for it. Evictions since [`Extension::finish`] may be missing.
     pub fn rows(&self) -> Rows {
         self.shared.board.rows()
     }
@@ -187,8 +191,8 @@ impl Region {
 
     /// Returns the bytes.
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the mapping is this long and lives as long as the region; no one has it mutably while it
-        // is borrowed.
+        // SAFETY: the mapping is this long and lives as long as the region; no one has it mutably
+        // while it is borrowed.
         unsafe { slice::from_raw_parts(self.mapping.start(), self.mapping.bytes()) }
     }
 

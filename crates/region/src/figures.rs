@@ -1,4 +1,5 @@
-//! Figures of a run, and the board on which they can be read while it lasts, from other processes too.
+//! Figures of a run, and the board on which they can be read while it lasts, from other processes
+//! too.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +14,8 @@ use terrace_policy::write::{REGISTRY, Written};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Figures {
-    /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched pages in a row.
+    /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched
+    /// pages in a row.
     pub first_touches: u64,
     /// Faults on pages in the slow memory, each of which is read.
     pub fetches: u64,
@@ -35,18 +37,20 @@ pub struct Figures {
     pub read_errors: u64,
     /// Pages that stay in DRAM beyond its bound now, because they could not be written or moved.
     pub kept: u64,
-    /// Pages that were read before they were touched. They end as used, late or wasted, or wait still.
+    /// Pages that were read before they were touched. They end as used, late or wasted, or wait
+    /// still.
     pub prefetched: u64,
     /// Prefetched pages that were touched after they had come.
     pub prefetched_used: u64,
     /// Prefetched pages that were touched while they were on their way.
     pub prefetched_late: u64,
-    /// Prefetched pages that left, or could not be read, before they were known to have been touched.
+    /// Prefetched pages that left, or could not be read, before they were known to have been
+    /// touched.
     pub prefetched_wasted: u64,
     /// Nanoseconds for which faults of `fetches` were served, from when they were seen on.
     pub fetch_nanos: u64,
-    /// The bound of DRAM in pages, which each process has for itself. From here on what processes show is not
-    /// added up: the largest counts.
+    /// The bound of DRAM in pages, which each process has for itself. From here on what processes
+    /// show is not added up: the largest counts.
     pub dram: u64,
     /// The most pages that were in DRAM at the same time.
     pub peak_dram: u64,
@@ -106,7 +110,8 @@ const HEAD: usize = 2;
 /// Words of a board.
 const WORDS: usize = HEAD + FIGURES + ROWS;
 
-/// Figures in memory that processes can share: those of a process and of the children that it forks, added up.
+/// Figures in memory that processes can share: those of a process and of the children that it
+/// forks, added up.
 #[derive(Debug)]
 pub struct Board {
     words: *const AtomicU64,
@@ -175,8 +180,8 @@ impl Board {
         bytemuck::cast(words)
     }
 
-    /// Makes a process the owner of the board, if it has none or is it already, and returns whether it is. A
-    /// process that is refused is counted.
+    /// Makes a process the owner of the board, if it has none or is it already, and returns whether
+    /// it is. A process that is refused is counted.
     pub fn claim(&self, process: u32) -> bool {
         let (none, us) = (0, u64::from(process));
         let owner = self.word(OWNER);
@@ -199,7 +204,8 @@ impl Board {
         self.word(OTHERS).load(Ordering::Relaxed)
     }
 
-    /// Adds what has come to the figures of this process since `shown`, which are what the board has of them.
+    /// Adds what has come to the figures of this process since `shown`, which are what the board
+    /// has of them.
     pub(crate) fn add_figures(&self, shown: &mut Figures, figures: &Figures) {
         let before: [u64; FIGURES] = bytemuck::cast(*shown);
         let now: [u64; FIGURES] = bytemuck::cast(*figures);
@@ -222,7 +228,8 @@ impl Board {
 
     fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at < WORDS);
-        // SAFETY: the word lies in the mapping, which is aligned to pages, and is accessed atomically by all.
+        // SAFETY: the word lies in the mapping, which is aligned to pages, and is accessed
+        // atomically by all.
         unsafe { &*self.words.add(at) }
     }
 

@@ -1,8 +1,8 @@
 //! Forks of the process: its extended memory is followed into children.
 //!
-//! A fork copies the pages in DRAM, the staging range, the pager and what it knows, as the kernel copies all
-//! memory. So while a process forks its pagers rest, with no transfer under way, and go on in both processes,
-//! each for itself.
+//! A fork copies the pages in DRAM, the staging range, the pager and what it knows, as the kernel
+//! copies all memory. So while a process forks its pagers rest, with no transfer under way, and go
+//! on in both processes, each for itself.
 
 use std::cell::UnsafeCell;
 use std::sync::{Arc, Mutex, MutexGuard, Once, Weak};
@@ -22,7 +22,8 @@ static FORK: Cell = Cell(UnsafeCell::new(None));
 
 struct Cell(UnsafeCell<Option<Fork>>);
 
-// SAFETY: only the thread that holds the lock of `SERVERS` looks at it, from before a fork to after it.
+// SAFETY: only the thread that holds the lock of `SERVERS` looks at it, from before a fork to after
+// it.
 unsafe impl Sync for Cell {}
 
 /// A fork that is under way. Fields are dropped in this order.
@@ -34,8 +35,8 @@ struct Fork {
     signals: libc::sigset_t,
 }
 
-/// Follows forks from now on. Handlers that are registered after this one may touch extended memory; those
-/// before it may not.
+/// Follows forks from now on. Handlers that are registered after this one may touch extended
+/// memory; those before it may not.
 pub fn watch() {
     static ONCE: Once = Once::new();
     // SAFETY: the handlers are functions of this program, and stay.

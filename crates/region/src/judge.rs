@@ -26,8 +26,8 @@ enum Told {
     Finish(SyncSender<()>),
 }
 
-/// Every scheme of the registry with its default settings, each with a slow memory of its own in which
-/// pages go back to their places.
+/// Every scheme of the registry with its default settings, each with a slow memory of its own in
+/// which pages go back to their places.
 pub struct Schemes {
     schemes: Vec<Scheme>,
     /// By page.
@@ -61,8 +61,8 @@ impl Schemes {
         })
     }
 
-    /// Has every scheme write a page that leaves DRAM: `dirty` are its contents if it was written since it
-    /// came in.
+    /// Has every scheme write a page that leaves DRAM: `dirty` are its contents if it was written
+    /// since it came in.
     pub fn evict(&mut self, page: PageId, dirty: Option<&Contents>) {
         if self.pages.len() <= page.index() {
             self.pages.resize_with(page.index() + 1, || None);

@@ -1,9 +1,10 @@
 //! Memory whose DRAM share is bounded: the pages beyond it lie in a slow memory of choice.
 //!
-//! An [`Extension`] has a bound of DRAM, a [`slow`] memory, a replacement policy and a write scheme, and maps
-//! [`Region`]s. Threads use these as any memory. A touch of a page that is not in DRAM is a fault, which the
-//! kernel hands to a thread of this process (userfaultfd); the page comes from the slow memory, and others
-//! leave for it, by way of a staging range from which they come back if they are touched soon.
+//! An [`Extension`] has a bound of DRAM, a [`slow`] memory, a replacement policy and a write
+//! scheme, and maps [`Region`]s. Threads use these as any memory. A touch of a page that is not in
+//! DRAM is a fault, which the kernel hands to a thread of this process (userfaultfd); the page
+//! comes from the slow memory, and others leave for it, by way of a staging range from which they
+//! come back if they are touched soon.
 //!
 //! ```no_run
 //! use terrace_base::Bytes;
@@ -19,8 +20,8 @@
 //! # Ok::<(), terrace_base::Error>(())
 //! ```
 //!
-//! Awad, Blagodurov and Solihin, "Write-Aware Management of NVM-based Memory Extensions", ICS 2016, is where
-//! the write schemes and first in, first out as the default are from.
+//! Awad, Blagodurov and Solihin, "Write-Aware Management of NVM-based Memory Extensions", ICS 2016,
+//! is where the write schemes and first in, first out as the default are from.
 
 pub mod descriptor;
 mod end;

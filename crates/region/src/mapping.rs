@@ -15,8 +15,8 @@ pub(crate) struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to no thread; code that dereferences its address ensures that accesses are
-// sound.
+// SAFETY: the mapping belongs to no thread; code that dereferences its address ensures that
+// accesses are sound.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -35,8 +35,8 @@ impl Mapping {
         // SAFETY: a new mapping, which touches no memory of ours.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags)? };
         let mapping = Self { start, bytes };
-        // SAFETY: the mapping is ours, and the advice changes no contents. A kernel without huge pages
-        // refuses it.
+        // SAFETY: the mapping is ours, and the advice changes no contents. A kernel without huge
+        // pages refuses it.
         let _ = unsafe { madvise(start, bytes, Advice::LinuxNoHugepage) };
         Ok(mapping)
     }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use terrace_policy::replacement::PageId;
 
-/// Free places that wear levelling leaves between two uses of one, so that a page comes to a place that
-/// holds something else.
+/// Free places that wear levelling leaves between two uses of one, so that a page comes to a place
+/// that holds something else.
 const REST: usize = 64;
 
 /// No place.
@@ -45,8 +45,8 @@ impl Places {
         }
     }
 
-    /// Chooses the place where a page is to be written. Until [`Places::settle`] the page keeps the one
-    /// that it has.
+    /// Chooses the place where a page is to be written. Until [`Places::settle`] the page keeps the
+    /// one that it has.
     pub fn choose(&mut self, page: PageId) -> u32 {
         let Self::Moving { of, free, made } = self else {
             return page.0;

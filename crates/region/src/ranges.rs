@@ -1,5 +1,5 @@
-//! Which page of a program has which number, and where: address ranges, and numbers in ranges that are
-//! used again.
+//! Which page of a program has which number, and where: address ranges, and numbers in ranges that
+//! are used again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,8 +45,8 @@ impl Ranges {
         (at < pages).then(|| PageId(first + at as u32))
     }
 
-    /// Numbers those of the pages from `start` to before `end` that have no number, and returns them. There
-    /// are fewer than 2^32 pages.
+    /// Numbers those of the pages from `start` to before `end` that have no number, and returns
+    /// them. There are fewer than 2^32 pages.
     pub fn insert(&mut self, start: Page, end: Page) -> Vec<Extent> {
         let gaps = self.gaps(start.0, end.0);
         let numbered = gaps.into_iter().map(|gap| {
@@ -62,8 +62,8 @@ impl Ranges {
         numbered.collect()
     }
 
-    /// Takes the pages from `start` to before `end` away, and returns those that there were. Their numbers
-    /// are used again once they are given back by [`Ranges::free`].
+    /// Takes the pages from `start` to before `end` away, and returns those that there were. Their
+    /// numbers are used again once they are given back by [`Ranges::free`].
     pub fn cut(&mut self, start: Page, end: Page) -> Vec<Extent> {
         self.split(start.0);
         self.split(end.0);
@@ -117,7 +117,8 @@ impl Ranges {
         self.free.insert(start, end);
     }
 
-    /// Returns the pages that have numbers as spans without gaps, each from its first page to before its end.
+    /// Returns the pages that have numbers as spans without gaps, each from its first page to
+    /// before its end.
     pub fn spans(&self) -> Vec<(Page, Page)> {
         let mut spans: Vec<(Page, Page)> = Vec::new();
         for (&start, &(pages, _)) in &self.by_start {

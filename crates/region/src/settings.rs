@@ -7,8 +7,8 @@ use crate::slow::Slow;
 
 /// Settings of an extension.
 pub struct Settings {
-    /// Most DRAM that the pages of all regions take, [`Settings::LEAST_DRAM`] pages at least. The pager's own
-    /// tables are not part of it.
+    /// Most DRAM that the pages of all regions take, [`Settings::LEAST_DRAM`] pages at least. The
+    /// pager's own tables are not part of it.
     pub dram: Bytes,
     /// Which pages stay in DRAM. The policy is told of faults, not of touches of pages in DRAM.
     pub replacement: replacement::Spec,
@@ -18,8 +18,8 @@ pub struct Settings {
     pub write: write::Spec,
     /// Holds the pages that are not in DRAM.
     pub slow: Box<dyn Slow>,
-    /// Whether every eviction is shown to every write scheme, which takes a thread, and memory for two or
-    /// three copies of each page that was evicted.
+    /// Whether every eviction is shown to every write scheme, which takes a thread, and memory for
+    /// two or three copies of each page that was evicted.
     pub judge: bool,
 }
 
@@ -27,8 +27,8 @@ impl Settings {
     /// The least DRAM in pages.
     pub const LEAST_DRAM: u64 = 8;
 
-    /// Settings with first in, first out, as Awad 2016 has it, passes foreseen, and dirty pages written as a
-    /// whole.
+    /// Settings with first in, first out, as Awad 2016 has it, passes foreseen, and dirty pages
+    /// written as a whole.
     pub fn new(dram: Bytes, slow: Box<dyn Slow>) -> Self {
         let fifo = replacement::Spec::parse("fifo").expect("a policy of the registry");
         let stream = prefetch::Spec::parse("stream").expect("a predictor of the registry");

@@ -12,8 +12,8 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Divides DRAM: a sixteenth is for staging, and a quarter of that for pages that leave. More would take
-    /// pages from the policy, and fewer would make batches small.
+    /// Divides DRAM: a sixteenth is for staging, and a quarter of that for pages that leave. More
+    /// would take pages from the policy, and fewer would make batches small.
     pub fn of(dram: usize) -> Self {
         let staging = (dram / 16).clamp(2, 512);
         let leaving = (staging / 4).max(1);
@@ -24,7 +24,8 @@ impl Shares {
         }
     }
 
-    /// Returns the pages that have left for the policy and are in DRAM still: what `sim pages --staging` takes.
+    /// Returns the pages that have left for the policy and are in DRAM still: what `sim pages
+    /// --staging` takes.
     pub fn left(self) -> usize {
         self.leaving + self.staging
     }

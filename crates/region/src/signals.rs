@@ -1,14 +1,16 @@
-//! Threads and moments in which no signal handler of the program runs: it would touch memory that waits
-//! for them.
+//! Threads and moments in which no signal handler of the program runs: it would touch memory that
+//! waits for them.
 
 use std::io;
 use std::thread::JoinHandle;
 
-/// The address space of a thread's stack. In a forked child the C library has new threads use the stacks of those
-/// that the child does not have, whose contents the program may still read; none is as large as this.
+/// The address space of a thread's stack. In a forked child the C library has new threads use the
+/// stacks of those that the child does not have, whose contents the program may still read; none is
+/// as large as this.
 const STACK: usize = 256 << 20;
 
-/// Starts a thread that runs no signal handler of the program: it would touch memory that waits for this thread.
+/// Starts a thread that runs no signal handler of the program: it would touch memory that waits for
+/// this thread.
 ///
 /// # Errors
 /// Returns the system's.
@@ -25,7 +27,8 @@ pub(crate) fn spawn<T: Send + 'static>(
     thread
 }
 
-/// Blocks all signals for this thread and those that it starts, and returns those that were blocked.
+/// Blocks all signals for this thread and those that it starts, and returns those that were
+/// blocked.
 pub(crate) fn block_signals() -> libc::sigset_t {
     // SAFETY: both sets are ours; an all-zero one is a valid value, and is filled first.
     unsafe {

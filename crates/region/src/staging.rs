@@ -1,5 +1,6 @@
-//! The staging range: pages that have left the program, until the slow memory holds them and their room is
-//! needed. A page that is touched again before that comes back from here: it is a victim cache too.
+//! The staging range: pages that have left the program, until the slow memory holds them and their
+//! room is needed. A page that is touched again before that comes back from here: it is a victim
+//! cache too.
 
 use std::io;
 use std::ops::Range;
@@ -27,8 +28,8 @@ pub(crate) enum Slot {
 
 /// Slots in a ring: pages come in at one end, and the oldest leave at the other.
 pub(crate) struct Staging {
-    /// A userfaultfd of its own, without events: dropping pages must not wait for their reader, which is
-    /// the thread that drops them.
+    /// A userfaultfd of its own, without events: dropping pages must not wait for their reader,
+    /// which is the thread that drops them.
     uffd: Uffd,
     mapping: Mapping,
     slots: Vec<Slot>,
@@ -85,16 +86,16 @@ impl Staging {
         self.held
     }
 
-    /// Returns the slots in a row into which pages can come next; they go no further than the end of the
-    /// range.
+    /// Returns the slots in a row into which pages can come next; they go no further than the end
+    /// of the range.
     pub fn free(&self) -> Range<usize> {
         let start = (self.oldest + self.span) % self.slots.len();
         let free = self.slots.len() - self.span;
         start..(start + free).min(self.slots.len())
     }
 
-    /// Moves pages in a row from this address to the next slots, as many as [`Staging::free`] has at least,
-    /// and returns how many were moved.
+    /// Moves pages in a row from this address to the next slots, as many as [`Staging::free`] has
+    /// at least, and returns how many were moved.
     ///
     /// # Errors
     /// Returns that of [`Uffd::move_pages`].
@@ -111,8 +112,8 @@ impl Staging {
         Ok(moved)
     }
 
-    /// Names the oldest slot that was not named yet if fewer than `rest` are younger: what it holds is to be
-    /// written, so that it may go once its room is needed.
+    /// Names the oldest slot that was not named yet if fewer than `rest` are younger: what it holds
+    /// is to be written, so that it may go once its room is needed.
     pub fn due(&mut self, rest: usize) -> Option<(usize, Slot)> {
         if self.named + rest >= self.span {
             return None;
@@ -135,8 +136,8 @@ impl Staging {
     /// Returns the contents of a slot that is not empty.
     pub fn contents(&self, slot: usize) -> &Contents {
         assert!(self.slots[slot] != Slot::Empty, "an empty slot is read");
-        // SAFETY: the slot lies within the mapping, and a page is mapped there, which nobody but this thread
-        // writes or drops.
+        // SAFETY: the slot lies within the mapping, and a page is mapped there, which nobody but
+        // this thread writes or drops.
         unsafe { &*self.mapping.start().cast::<Contents>().add(slot) }
     }
 
@@ -157,8 +158,8 @@ impl Staging {
         self.slots[slot] = Slot::Abandoned;
     }
 
-    /// Empties the oldest slots that were named, up to `most` of them: those of pages that `let_go` allows to
-    /// go, up to the first that may not.
+    /// Empties the oldest slots that were named, up to `most` of them: those of pages that `let_go`
+    /// allows to go, up to the first that may not.
     pub fn reclaim(&mut self, most: usize, mut let_go: impl FnMut(PageId) -> bool) {
         let mut reclaimed = 0;
         while reclaimed < most.min(self.named) {

@@ -121,7 +121,8 @@ impl Store {
         self.slow.read(page.0, place, buffer);
     }
 
-    /// Begins to read pages that were put, and that no thread waits for. No transfer of them is under way.
+    /// Begins to read pages that were put, and that no thread waits for. No transfer of them is
+    /// under way.
     pub fn fetch_ahead(&mut self, pages: &[PageId]) {
         let reads = pages.iter().map(|page| {
             let place = self.places.of(*page);
@@ -171,7 +172,8 @@ impl Store {
                         self.lay(page, place, &new.0, old, buffer);
                         self.give_back(new);
                     }
-                    // What cannot be compared is written as a whole by no scheme: the page stays.
+                    // The old contents cannot be read: there is nothing to compare, so the page
+                    // stays in DRAM.
                     Err(_) => {
                         self.give_back(buffer);
                         self.give_back(new);
@@ -227,7 +229,8 @@ impl Store {
             form: self.form(at).unwrap_or(Form::Plain),
         };
         let written = self.scheme.coder.write(contents, &mut place);
-        // Of what the place holds nothing may be known: then all of a page that is not coded is written.
+        // Of what the place holds nothing may be known: then all of a page that is not coded is
+        // written.
         let lines = match (old, place.form) {
             (None, Form::Plain | Form::Flipped(_)) => u64::MAX,
             _ => written.which,

@@ -1,8 +1,9 @@
 //! The list of the C library's streams, whose lock a fork takes.
 //!
-//! `fork` takes the lock after the handlers of forks, when no thread serves faults. A thread that holds it, as one in
-//! `fflush(NULL)`, may wait for a page of a stream's buffer meanwhile, and both would wait for ever. So the lock
-//! is taken before the faults are no longer served. One thread may take it more than once.
+//! `fork` takes the lock after the handlers of forks, when no thread serves faults. A thread that
+//! holds it, as one in `fflush(NULL)`, may wait for a page of a stream's buffer meanwhile, and both
+//! would wait for ever. So the lock is taken before the faults are no longer served. One thread may
+//! take it more than once.
 
 #[cfg(target_env = "gnu")]
 mod library {

@@ -1,7 +1,7 @@
 //! The thread that serves the faults of a process, and requests to it.
 //!
-//! Other threads wait for it whenever they touch what is not in DRAM. So it touches no such memory itself, runs
-//! no signal handler of the program, and ends the process if it cannot go on.
+//! Other threads wait for it whenever they touch what is not in DRAM. So it touches no such memory
+//! itself, runs no signal handler of the program, and ends the process if it cannot go on.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,8 +21,8 @@ use crate::side::Side;
 use crate::signals::spawn;
 use crate::slow::Wait;
 
-/// The time after anything happened for which the thread looks again and again before it sleeps. To be woken
-/// takes some microseconds, which a faulting thread would wait for.
+/// The time after anything happened for which the thread looks again and again before it sleeps. To
+/// be woken takes some microseconds, which a faulting thread would wait for.
 const SPIN: Duration = Duration::from_micros(50);
 
 /// What other threads ask for.
@@ -77,20 +77,20 @@ struct Inbox {
 
 /// The thread, if there is one, and the way to ask it.
 pub(crate) struct Server {
-    /// A thread that asks reads it, and one that forks writes it: no child is forked while a thread that it does
-    /// not have waits for an answer.
+    /// A thread that asks reads it, and one that forks writes it: no child is forked while a thread
+    /// that it does not have waits for an answer.
     running: RwLock<Running>,
-    /// Held while a mapping moves, and while memory is taken over or forgotten: what has come to the old address must
-    /// not be taken for the mapping before the kernel's event has told of the move, for the contents of what was there
-    /// are dropped.
+    /// Held while a mapping moves, and while memory is taken over or forgotten: what has come to
+    /// the old address must not be taken for the mapping before the kernel's event has told of the
+    /// move, for the contents of what was there are dropped.
     moves: Mutex<()>,
 }
 
 /// The thread while it runs.
 struct Running {
     inbox: Arc<Inbox>,
-    /// It hands its pager over when it ends. `None` while the process forks, and in a child that was left
-    /// without the memory.
+    /// It hands its pager over when it ends. `None` while the process forks, and in a child that
+    /// was left without the memory.
     thread: Option<JoinHandle<Box<Pager>>>,
 }
 
@@ -138,8 +138,8 @@ impl Server {
             .is_some()
     }
 
-    /// Keeps evictions from beginning, and the process from being forked, during `change`, which asks this for
-    /// nothing.
+    /// Keeps evictions from beginning, and the process from being forked, during `change`, which
+    /// asks this for nothing.
     pub fn while_suspended<T>(&self, change: impl FnOnce() -> T) -> T {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
         let _still = lock(&self.moves);
@@ -218,8 +218,8 @@ impl Running {
         ready.wait()
     }
 
-    /// Leaves a child without its memory, which cannot be served, and returns whether it is so. The pager is
-    /// kept: what it holds is also its parent's.
+    /// Leaves a child without its memory, which cannot be served, and returns whether it is so. The
+    /// pager is kept: what it holds is also its parent's.
     fn withdraw(&mut self) -> bool {
         let pager = self.end();
         let withdrawn = pager.as_ref().is_some_and(|pager| pager.withdraw());
@@ -366,7 +366,8 @@ fn wait_for(descriptors: &[RawFd; 3], timeout: Option<Duration>) {
         tv_nsec: wait.subsec_nanos().into(),
     });
     let timeout = timeout.as_ref().map_or(std::ptr::null(), |t| &raw const *t);
-    // SAFETY: an array of this length, and a time or none, all of which live until the end of the call.
+    // SAFETY: an array of this length, and a time or none, all of which live until the end of the
+    // call.
     unsafe { libc::ppoll(polled.as_mut_ptr(), 3, timeout, std::ptr::null()) };
 }
 

@@ -155,12 +155,12 @@ const fn read<T>(number: u64) -> libc::Ioctl {
 }
 
 impl Uffd {
-    /// Opens a userfaultfd that does not block, with `needed` features and those of `wanted` that the
-    /// kernel has.
+    /// Opens a userfaultfd that does not block, with `needed` features and those of `wanted` that
+    /// the kernel has.
     ///
     /// # Errors
-    /// Returns a failure that says what to do if the kernel lacks userfaultfd or a needed feature, or does
-    /// not allow it to this user.
+    /// Returns a failure that says what to do if the kernel lacks userfaultfd or a needed feature,
+    /// or does not allow it to this user.
     pub fn open(needed: u64, wanted: u64) -> Result<Self> {
         let known = handshake(&descriptor()?, 0)?;
         if known & needed != needed {
@@ -205,12 +205,12 @@ impl Uffd {
         self.ioctl(read::<Range>(0x02), &mut Range { start, bytes })
     }
 
-    /// Maps a copy of the page at `from` to the missing page at `to`, and wakes the threads that wait for
-    /// it.
+    /// Maps a copy of the page at `from` to the missing page at `to`, and wakes the threads that
+    /// wait for it.
     ///
     /// # Errors
-    /// Returns the kernel's: EEXIST where a page is mapped, and nobody is woken then; EAGAIN while an event
-    /// waits to be read; ENOENT where nothing is registered.
+    /// Returns the kernel's: EEXIST where a page is mapped, and nobody is woken then; EAGAIN while
+    /// an event waits to be read; ENOENT where nothing is registered.
     pub fn copy(&self, from: *const u8, to: u64, bytes: u64, mode: u64) -> io::Result<()> {
         let mut argument = Transfer {
             to,
@@ -247,16 +247,16 @@ impl Uffd {
         self.ioctl(read_write::<Fill>(number), &mut argument)
     }
 
-    /// Moves pages of this process from `from` to the missing pages at `to`, wakes the threads that wait
-    /// there, and returns how many bytes were moved. Only `to` has to be registered.
+    /// Moves pages of this process from `from` to the missing pages at `to`, wakes the threads that
+    /// wait there, and returns how many bytes were moved. Only `to` has to be registered.
     ///
     /// Linux 6.18 does not count a page that it moves while the page is in a swap area: it goes on
     /// with the same page, finds the destination taken, and reports EEXIST. Such a page is counted
     /// here.
     ///
     /// # Errors
-    /// Returns the kernel's if not one page was moved: EBUSY for a page that is shared since a fork or pinned
-    /// by a device, EINVAL for memory of another kind or protection.
+    /// Returns the kernel's if not one page was moved: EBUSY for a page that is shared since a fork
+    /// or pinned by a device, EINVAL for memory of another kind or protection.
     pub fn move_pages(&self, from: u64, to: u64, bytes: u64) -> io::Result<u64> {
         let mut argument = Transfer {
             to,
@@ -396,8 +396,9 @@ fn has_page(pagemap: &File, address: u64) -> io::Result<bool> {
 
 /// Carries out an ioctl whose argument is a structure of this file.
 fn ioctl<T>(descriptor: &OwnedFd, number: libc::Ioctl, argument: &mut T) -> io::Result<()> {
-    // SAFETY: `number` holds the size of `T`, which has the layout that the kernel reads and writes. What
-    // the call does to mappings is the caller's business: the ranges are those that were registered.
+    // SAFETY: `number` holds the size of `T`, which has the layout that the kernel reads and
+    // writes. What the call does to mappings is the caller's business: the ranges are those that
+    // were registered.
     match unsafe { libc::ioctl(descriptor.as_raw_fd(), number, &raw mut *argument) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -416,7 +417,8 @@ fn handshake(descriptor: &OwnedFd, features: u64) -> Result<u64> {
     Ok(api.features)
 }
 
-/// Opens a descriptor that reports faults of system calls as well, by the call or by /dev/userfaultfd.
+/// Opens a descriptor that reports faults of system calls as well, by the call or by
+/// /dev/userfaultfd.
 fn descriptor() -> Result<OwnedFd> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the call takes flags alone.

@@ -1,5 +1,5 @@
-//! Wear of a slow memory that grows: how often each of its lines was written. (`terrace_device::Wear` counts cells
-//! of a memory of a known size, under wear levelling.)
+//! Wear of a slow memory that grows: how often each of its lines was written.
+//! (`terrace_device::Wear` counts cells of a memory of a known size, under wear levelling.)
 
 use terrace_policy::write::{Contents, LINE_BYTES};
 

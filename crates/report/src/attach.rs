@@ -41,7 +41,8 @@ pub struct AttachDocument {
     pub swapped_at_start_bytes: u64,
     /// Major faults by the kernel's count, as far as it was read before a process ended.
     pub major_faults: u64,
-    /// Major faults that steering saw; it does not watch while watching does not pay (`prefetch.watched_share`).
+    /// Major faults that steering saw; it does not watch while watching does not pay
+    /// (`prefetch.watched_share`).
     pub faults_seen: u64,
     /// Life story of the predictions.
     pub prefetch: Prefetch,
@@ -52,9 +53,10 @@ pub struct AttachDocument {
     /// Waits at faults (`--latency`); missing if nothing measured them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Lifetime of the device in years at the mean rate of writing over `wall_s`, the time that it was attached; null
-    /// without an endurance or without writes, and in older results. All writes of the machine to swap areas count; what
-    /// the device writes by itself (write amplification) is not in it.
+    /// Lifetime of the device in years at the mean rate of writing over `wall_s`, the time that it
+    /// was attached; null without an endurance or without writes, and in older results. All writes
+    /// of the machine to swap areas count; what the device writes by itself (write amplification)
+    /// is not in it.
     #[serde(default)]
     pub lifetime_years: Option<f64>,
     /// Sample of the major faults, for the page alone.

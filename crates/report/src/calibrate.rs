@@ -24,8 +24,8 @@ pub struct CalibrationDocument {
     pub schema: String,
     /// The readings: nanoseconds a page, device figures by the second.
     pub calibration: Calibration,
-    /// The last-level cache as programs get it, which bounds what longer turns can gain; none in documents of earlier
-    /// versions.
+    /// The last-level cache as programs get it, which bounds what longer turns can gain; none in
+    /// documents of earlier versions.
     pub cache: Option<Cache>,
 }
 
@@ -80,7 +80,8 @@ impl Document for CalibrationDocument {
     }
 }
 
-/// Returns the tables: readings, the settings of the simulator that follow from them, and the last-level cache.
+/// Returns the tables: readings, the settings of the simulator that follow from them, and the
+/// last-level cache.
 pub fn text(calibration: &Calibration, machine: &Machine, cache: &Cache) -> Text {
     let machine_line = format!("Linux {}; {}\n", calibration.kernel, calibration.tier);
     Text::default()

@@ -1,4 +1,5 @@
-//! Results of `terrace mount --control`: sentences, a table, and the JSON of schema `terrace.mount-control/1`.
+//! Results of `terrace mount --control`: sentences, a table, and the JSON of schema
+//! `terrace.mount-control/1`.
 
 use serde::Serialize;
 use terrace_base::Bytes;

@@ -26,8 +26,8 @@ impl Counted {
     }
 }
 
-/// Returns what was read otherwise than it stands in traces, each by its name and the place where it
-/// was read.
+/// Returns what was read otherwise than it stands in traces, each by its name and the place where
+/// it was read.
 pub fn counted<'a>(
     traces: impl Iterator<Item = (&'a Path, &'a Path)>,
     tallies: &Tallies,

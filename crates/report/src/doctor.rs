@@ -21,7 +21,8 @@ pub struct DoctorDocument<'a> {
     pub clean: bool,
     /// Each check: its name, `ok`, `optional` or `missing`, what was found, and the fix or null.
     checks: &'a [Check],
-    /// The memory nodes: number, CPUs, size and free part, distances, the kernel's tier, and the time of a load.
+    /// The memory nodes: number, CPUs, size and free part, distances, the kernel's tier, and the
+    /// time of a load.
     nodes: &'a [MeasuredNode],
 }
 

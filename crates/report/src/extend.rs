@@ -1,4 +1,5 @@
-//! Results of `terrace extend`: tables, and the JSON of schema `terrace.extend/1`. Every field is documented here.
+//! Results of `terrace extend`: tables, and the JSON of schema `terrace.extend/1`. Every field is
+//! documented here.
 
 use std::ffi::OsString;
 
@@ -31,11 +32,12 @@ pub struct ExtendDocument {
     pub exit_code: Option<i32>,
     /// Signal that ended the program, or null.
     pub signal: Option<i32>,
-    /// What happened to the extended memory, measured; null if the program had no mapping that is extended.
+    /// What happened to the extended memory, measured; null if the program had no mapping that is
+    /// extended.
     pub measured: Option<Measured>,
-    /// What each write scheme would have written on the evictions of this run, in a memory of its own in which
-    /// pages go back to their places: counted from the pages' contents. Energy and lifetime are calculated. Empty
-    /// with `--applied-only`.
+    /// What each write scheme would have written on the evictions of this run, in a memory of its
+    /// own in which pages go back to their places: counted from the pages' contents. Energy and
+    /// lifetime are calculated. Empty with `--applied-only`.
     pub schemes: Vec<Scheme>,
     /// Other processes with such mappings; these were in DRAM alone.
     pub other_processes: u64,
@@ -51,8 +53,8 @@ fn staging(dram: Bytes) -> u64 {
 pub struct ExtendSettings {
     /// The bound of DRAM of the extended memory in bytes.
     pub dram_bytes: u64,
-    /// Pages of it for those that have left and come back without the slow memory, as `sim pages --staging` takes
-    /// them.
+    /// Pages of it for those that have left and come back without the slow memory, as `sim pages
+    /// --staging` takes them.
     pub staging_pages: u64,
     /// The slow memory: a technology that is emulated, a directory, or a block device.
     pub memory: String,
@@ -73,7 +75,8 @@ pub struct ExtendSettings {
 /// Measured figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Measured {
-    /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched pages in a row.
+    /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched
+    /// pages in a row.
     pub first_touches: u64,
     /// Faults on pages in the slow memory, which read it.
     pub fetches: u64,
@@ -81,17 +84,18 @@ pub struct Measured {
     pub returns: u64,
     /// First writes to pages that came in to be read.
     pub first_writes: u64,
-    /// Mean time of a fault of `fetches` in nanoseconds, from when it was seen until the page was mapped; null
-    /// without any.
+    /// Mean time of a fault of `fetches` in nanoseconds, from when it was seen until the page was
+    /// mapped; null without any.
     pub fetch_ns: Option<f64>,
     /// Pages that were read before they were touched.
     pub prefetched: u64,
-    /// Of these, pages that were touched after they had come. Pages that are touched in order are known to
-    /// have been from the touch of a later one.
+    /// Of these, pages that were touched after they had come. Pages that are touched in order are
+    /// known to have been from the touch of a later one.
     pub prefetched_used: u64,
     /// Of these, pages that were touched while they were on their way.
     pub prefetched_late: u64,
-    /// Of these, pages that left, or could not be read, before they were known to have been touched.
+    /// Of these, pages that left, or could not be read, before they were known to have been
+    /// touched.
     pub prefetched_wasted: u64,
     /// Pages that left as they had come.
     pub evicted_clean: u64,
@@ -126,7 +130,8 @@ pub struct Scheme {
     pub scheme: &'static str,
     /// Bytes in whole units of what the scheme writes.
     pub bytes: u64,
-    /// Bytes as a share of those of `page`, which writes every page that leaves; null where that is nothing.
+    /// Bytes as a share of those of `page`, which writes every page that leaves; null where that is
+    /// nothing.
     pub of_page: Option<f64>,
     /// Lines of 64 bytes of which something is written.
     pub lines: u64,
@@ -138,14 +143,15 @@ pub struct Scheme {
     pub metadata_bytes: u64,
     /// Joules of writing the lines, by the memory's power; null if that is not known.
     pub energy_j: Option<f64>,
-    /// Years until each cell has been programmed as often as it sustains (Awad 2016, figure 9), for a memory as
-    /// large as the footprint that is worn evenly; null if nothing is written or the endurance is not known.
+    /// Years until each cell has been programmed as often as it sustains (Awad 2016, figure 9), for
+    /// a memory as large as the footprint that is worn evenly; null if nothing is written or the
+    /// endurance is not known.
     pub lifetime_years: Option<f64>,
 }
 
 impl ExtendDocument {
-    /// Returns the document of a run with this bound of DRAM; `technology` is that of the memory, if one is
-    /// emulated.
+    /// Returns the document of a run with this bound of DRAM; `technology` is that of the memory,
+    /// if one is emulated.
     pub fn of(
         session: &Session,
         dram: Bytes,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 pub use terrace_device::lifetime::Endurance;
 
-/// Says what a lifetime is reckoned from: the phase that its rate of writing is of, from `from` on if not of the whole
-/// time, and what is not in it. `whole` names the whole time.
+/// Says what a lifetime is reckoned from: the phase that its rate of writing is of, from `from` on
+/// if not of the whole time, and what is not in it. `whole` names the whole time.
 pub fn basis(from: Option<Duration>, whole: &str) -> String {
     let phase = match from {
         Some(from) => format!("from {} s after the start on", from.as_secs_f64().round()),

@@ -1,4 +1,5 @@
-//! Results of `terrace mount`: a table, a line, Prometheus's text, and the JSON of schema `terrace.mount/1`.
+//! Results of `terrace mount`: a table, a line, Prometheus's text, and the JSON of schema
+//! `terrace.mount/1`.
 
 use std::fmt::Write;
 
@@ -39,7 +40,8 @@ pub struct MountSettings {
     pub dram_bytes: Option<u64>,
     /// The admission policies.
     pub admission: String,
-    /// Seconds for which names, attributes and directories were kept; 0 for names and attributes alone, for a second.
+    /// Seconds for which names, attributes and directories were kept; 0 for names and attributes
+    /// alone, for a second.
     pub attributes_s: f64,
     /// Bytes a day that may be written to the flash, or null.
     pub bytes_a_day: Option<f64>,
@@ -199,8 +201,8 @@ enum Kind {
 /// A metric: its name without the prefix of all, what it is, and its value, if there is one.
 type Metric = (&'static str, Kind, &'static str, Option<f64>);
 
-/// Returns the figures as Prometheus reads them (text exposition format 0.0.4, as the textfile collector of node_exporter
-/// takes it), labelled with the mountpoint. Times are in seconds.
+/// Returns the figures as Prometheus reads them (text exposition format 0.0.4, as the textfile
+/// collector of node_exporter takes it), labelled with the mountpoint. Times are in seconds.
 pub fn prometheus(figures: &Figures, mountpoint: &str) -> String {
     let escaped = mountpoint
         .replace('\\', r"\\")

@@ -1,4 +1,5 @@
-//! Results of `terrace place`: a ranked table of allocation sites, and the JSON of schema `terrace.place/1`.
+//! Results of `terrace place`: a ranked table of allocation sites, and the JSON of schema
+//! `terrace.place/1`.
 //!
 //! All times are simulated.
 
@@ -33,7 +34,8 @@ pub struct PlaceDocument {
     pub times: TimeFigures,
     /// The searches; the first is the one whose placement the sites show.
     pub searches: Vec<SearchFigures>,
-    /// The sites: first those in fast memory, in the order of their choice, then those that gain most for their size.
+    /// The sites: first those in fast memory, in the order of their choice, then those that gain
+    /// most for their size.
     pub sites: Vec<SiteFigures>,
     /// What a placement file that was tried does; null without one.
     pub tried: Option<TriedFigures>,
@@ -78,7 +80,8 @@ pub struct MemoryFigures {
 pub struct ProgramFigures {
     /// The name of its file.
     pub name: String,
-    /// The most bytes that recorded objects had at a time, and bytes of the pages with anything else.
+    /// The most bytes that recorded objects had at a time, and bytes of the pages with anything
+    /// else.
     pub footprint_bytes: u64,
     /// Rows of the trace.
     pub accesses: u64,
@@ -88,7 +91,8 @@ pub struct ProgramFigures {
     pub llc_misses: u64,
     /// Of them those of recorded objects.
     pub llc_misses_of_sites: u64,
-    /// Different groups of requests to memory that overlap: what the time of a placement is summed up from.
+    /// Different groups of requests to memory that overlap: what the time of a placement is summed
+    /// up from.
     pub groups: usize,
 }
 
@@ -127,7 +131,8 @@ pub struct SiteFigures {
     pub name: String,
     /// The calls that lead to it, the innermost first.
     pub calls: Vec<String>,
-    /// Its place in the order in which sites are put into fast memory, from 1; null for one in slow memory.
+    /// Its place in the order in which sites are put into fast memory, from 1; null for one in slow
+    /// memory.
     pub rank: Option<usize>,
     /// Objects that it allocated.
     pub objects: u64,
@@ -335,8 +340,8 @@ impl PlaceDocument {
     }
 }
 
-/// Returns a name that leaves room for the columns beside it: without the parameters of functions, and cut in the
-/// middle where it is still long.
+/// Returns a name that leaves room for the columns beside it: without the parameters of functions,
+/// and cut in the middle where it is still long.
 fn shortened(name: &str) -> String {
     const MOST: usize = 44;
     let (function, place) = match name.rsplit_once(" (") {
@@ -393,7 +398,8 @@ impl SiteFigures {
 }
 
 impl TriedFigures {
-    /// Returns what a file does: the sites that were found, the number of others, and the time of the program.
+    /// Returns what a file does: the sites that were found, the number of others, and the time of
+    /// the program.
     pub fn of(
         made_for: &str,
         bytes: u64,

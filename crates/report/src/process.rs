@@ -6,7 +6,8 @@ use terrace_live::watch::tally::ProcessFigures;
 /// Figures of one process. `fetched` is the sum of `used`, `late`, `reissued` and `wasted`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Number of the process; 0 for the sum of those with the fewest, if there are more than a thousand.
+    /// Number of the process; 0 for the sum of those with the fewest, if there are more than a
+    /// thousand.
     pub pid: u32,
     /// Name, as in `/proc/PID/comm`; empty if it had ended when it was asked for.
     pub name: String,

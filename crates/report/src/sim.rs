@@ -49,8 +49,8 @@ impl PagesDocument {
         }
     }
 
-    /// Returns the rows: DRAM as it was asked for, and the columns of a run; a row for each write scheme if
-    /// there are any.
+    /// Returns the rows: DRAM as it was asked for, and the columns of a run; a row for each write
+    /// scheme if there are any.
     pub(crate) fn table(&self) -> Rows {
         let runs = self.runs.iter().flat_map(Simulated::by_scheme);
         Rows::of(

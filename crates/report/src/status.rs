@@ -15,8 +15,8 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// Returns the line: resident memory of the budget, major faults a second, traffic of the tier, and
-    /// the share of prefetches that were used.
+    /// Returns the line: resident memory of the budget, major faults a second, traffic of the tier,
+    /// and the share of prefetches that were used.
     pub fn line(&mut self, step: Step, status: &Status) -> String {
         let last = self.last.replace(*status);
         let last = last.filter(|last| last.elapsed < status.elapsed);

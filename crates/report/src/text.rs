@@ -13,7 +13,8 @@ pub(crate) enum Part {
     Prose(String),
 }
 
-/// Tables and sentences in the order in which they are read. Displayed, it is what a terminal shows.
+/// Tables and sentences in the order in which they are read. Displayed, it is what a terminal
+/// shows.
 #[derive(Clone, Debug, Default)]
 pub struct Text(Vec<Part>);
 

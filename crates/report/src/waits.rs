@@ -11,8 +11,8 @@ use crate::number::count;
 use crate::table::table;
 use crate::text::Text;
 
-/// Waits at faults (`--latency`): of major faults, and of minor ones that took 20 us or longer, because their page was on
-/// its way or another had to leave first.
+/// Waits at faults (`--latency`): of major faults, and of minor ones that took 20 us or longer,
+/// because their page was on its way or another had to leave first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waits {
     /// Faults that waited.

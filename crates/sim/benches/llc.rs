@@ -1,9 +1,9 @@
 //! How fast last-level caches are simulated: accesses a second of the whole simulation, from blocks
 //! of a trace in memory to the outcome, with no memory behind.
 //!
-//! `cargo bench -p terrace-sim --bench llc [-- TRACE]` simulates the hierarchy of Fedorov 2016, table
-//! 2.1, on the first 30 M accesses of a trace, or on a matrix product where none is given. One policy
-//! on one thread, ten in one pass on two; processor time is that of the whole process.
+//! `cargo bench -p terrace-sim --bench llc [-- TRACE]` simulates the hierarchy of Fedorov 2016,
+//! table 2.1, on the first 30 M accesses of a trace, or on a matrix product where none is given.
+//! One policy on one thread, ten in one pass on two; processor time is that of the whole process.
 
 use std::path::Path;
 use std::sync::Arc;

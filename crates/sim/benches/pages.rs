@@ -1,7 +1,8 @@
 //! How fast machines are simulated: requests a second of the whole simulation, from blocks of a
 //! trace in memory to the outcome, on one thread.
 //!
-//! `cargo bench -p terrace-sim --bench pages [-- NAME ...]` makes 20 M Zipf 1.0 requests to 1 M pages over 100 k pages of DRAM.
+//! `cargo bench -p terrace-sim --bench pages [-- NAME ...]` makes 20 M Zipf 1.0 requests to 1 M
+//! pages over 100 k pages of DRAM.
 
 use std::sync::Arc;
 use std::time::Instant;

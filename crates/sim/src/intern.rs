@@ -30,8 +30,8 @@ pub const MAX_SPACES: u32 = 1 << 19;
 /// Bits of a page number divided by `LEAF_PAGES`.
 const LEAF_BITS: u32 = 45;
 
-/// The key of a leaf: the address space, and the page number divided by `LEAF_PAGES`, which has at most
-/// 45 bits, as an address has 64.
+/// The key of a leaf: the address space, and the page number divided by `LEAF_PAGES`, which has at
+/// most 45 bits, as an address has 64.
 type LeafKey = u64;
 
 fn leaf_key(at: Location) -> LeafKey {
@@ -50,7 +50,8 @@ pub struct PageTable {
     first: Vec<u32>,
     /// The page of each number.
     locations: Vec<Location>,
-    /// By number, whether the page was given back and not touched since; pages beyond the end were not.
+    /// By number, whether the page was given back and not touched since; pages beyond the end were
+    /// not.
     gone: Vec<bool>,
     /// How many pages that are.
     gone_count: usize,
@@ -79,8 +80,8 @@ impl PageTable {
         }
     }
 
-    /// Appends the numbers of pages of one space, with new numbers for new pages. Takes many pages at a
-    /// time, so that the processor loads their places in parallel.
+    /// Appends the numbers of pages of one space, with new numbers for new pages. Takes many pages
+    /// at a time, so that the processor loads their places in parallel.
     ///
     /// # Errors
     /// A failure where there are more pages than can be simulated: 2^32 - 1, or fewer where they

@@ -1,6 +1,7 @@
 //! The virtual-time driver: predicts what a memory and a policy would do to a program.
 //!
-//! Pages of a small trace on one machine, with DRAM for a quarter of them and the predictor `stream`:
+//! Pages of a small trace on one machine, with DRAM for a quarter of them and the predictor
+//! `stream`:
 //!
 //! ```
 //! use terrace_base::Bytes;

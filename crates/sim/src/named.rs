@@ -13,8 +13,8 @@ pub trait Named: Copy + PartialEq + Send + Sync + 'static {
     }
 }
 
-/// Declares an enumeration, each value with its name and, where the name does not suffice, its help.
-/// Its default is that of the option.
+/// Declares an enumeration, each value with its name and, where the name does not suffice, its
+/// help. Its default is that of the option.
 macro_rules! named {
     (
         $(#[$about:meta])*

@@ -15,7 +15,8 @@ pub(crate) fn is_of_one_thread(block: &Block) -> bool {
     same(&block.process) && same(&block.thread)
 }
 
-/// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process makes.
+/// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process
+/// makes.
 #[inline]
 pub(crate) fn thread_run(block: &Block, begin: usize, end: usize) -> usize {
     let run = block.thread_run(begin, end);

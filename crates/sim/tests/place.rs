@@ -17,7 +17,8 @@ const SLOT: u64 = 1 << 16;
 
 /// An access: the slot, the line within it, whether it stores, and the instructions before it.
 type Touch = (u64, u64, bool, u64);
-/// An object: the row before which it begins, its rows, its site and its lines. Slots are used in turn.
+/// An object: the row before which it begins, its rows, its site and its lines. Slots are used in
+/// turn.
 type Life = (u64, Option<u64>, u32, u64);
 
 fn machine() -> PlaceMachine {

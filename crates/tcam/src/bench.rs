@@ -1,6 +1,7 @@
 //! Lookups a second of the simulated TCAM beside two crates of tries, on one core.
 //!
-//! The TCAM is a model in software: it answers by hashing, once for each prefix length. Tries are faster.
+//! The TCAM is a model in software: it answers by hashing, once for each prefix length. Tries are
+//! faster.
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -36,7 +37,8 @@ pub struct Measured {
 /// Measures lookups of addresses in a table.
 ///
 /// # Errors
-/// Returns a usage error if the table does not fit, and a failure if two of them answer differently.
+/// Returns a usage error if the table does not fit, and a failure if two of them answer
+/// differently.
 pub fn bench(settings: Settings, table: &[Route], addresses: &[IpAddr]) -> Result<Vec<Measured>> {
     let (tcam, load) = timed(|| {
         let chip = Functional::with_capacity(table.len());

@@ -1,4 +1,5 @@
-//! Blocks as they are built: rows of ternary words and port words, all compared at once (Fedorov 2016, 4.3.3).
+//! Blocks as they are built: rows of ternary words and port words, all compared at once (Fedorov
+//! 2016, 4.3.3).
 
 use crate::length::Length;
 use crate::port_word::PortWord;
@@ -6,8 +7,8 @@ use crate::prefix::Prefix;
 use crate::route::{Port, Route};
 use crate::word::{Key, Word};
 
-/// A row: its match line reads out its port word. Whether it is valid is a flag in CMOS, written at the speed of
-/// the clock.
+/// A row: its match line reads out its port word. Whether it is valid is a flag in CMOS, written at
+/// the speed of the clock.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     word: Word,
@@ -110,8 +111,8 @@ impl FlashBlock {
         self.rows.hole()
     }
 
-    /// Returns the length of the block's prefixes and the port word of the row that matches. There is one at
-    /// most, since two prefixes of one length have no address in common.
+    /// Returns the length of the block's prefixes and the port word of the row that matches. There
+    /// is one at most, since two prefixes of one length have no address in common.
     pub fn search(&self, key: &Key) -> Option<(Length, PortWord)> {
         let length = self.length.filter(|_| self.is_online)?;
         let mut matching = self.rows.matching(key);

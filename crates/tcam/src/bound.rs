@@ -1,14 +1,15 @@
 //! The fewest flash writes with which any policy could serve a trace.
 //!
-//! At any moment each route of the table lies in a valid row of flash or of shadow, for it could not be looked up
-//! otherwise. Take the routes (prefix and port) that a prefix length has at moment t and that were not in the
-//! table when it was loaded: those of them that lie in flash were written to it since, at least once. All others
-//! lie in shadow. A length has one shadow block of C rows that takes its updates; further ones are there for the
-//! time of a flush only, and what they hold is being written. So by t at least `new(t) - C` entries have been
-//! written, and over the trace at least the maximum of that over t; lengths have their own rows and add up.
+//! At any moment each route of the table lies in a valid row of flash or of shadow, for it could
+//! not be looked up otherwise. Take the routes (prefix and port) that a prefix length has at moment
+//! t and that were not in the table when it was loaded: those of them that lie in flash were
+//! written to it since, at least once. All others lie in shadow. A length has one shadow block of C
+//! rows that takes its updates; further ones are there for the time of a flush only, and what they
+//! hold is being written. So by t at least `new(t) - C` entries have been written, and over the
+//! trace at least the maximum of that over t; lengths have their own rows and add up.
 //!
-//! The bound is no policy: it may know the future, and leaves out that what is to be written first must be known
-//! first. Nor does it count entries that were new twice, at different times.
+//! The bound is no policy: it may know the future, and leaves out that what is to be written first
+//! must be known first. Nor does it count entries that were new twice, at different times.
 
 use rustc_hash::FxHashMap;
 

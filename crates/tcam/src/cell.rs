@@ -1,8 +1,9 @@
-//! The flash cell: two transistors in series between the match line and ground (Fedorov 2016, 4.3.4.1).
+//! The flash cell: two transistors in series between the match line and ground (Fedorov 2016,
+//! 4.3.4.1).
 //!
-//! The match line is precharged. A cell conducts, and so pulls the line down, if both of its transistors do;
-//! the word matches if no cell has. A transistor conducts if its gate is above its threshold, and
-//! `R_H > T_H > R_L > T_L`.
+//! The match line is precharged. A cell conducts, and so pulls the line down, if both of its
+//! transistors do; the word matches if no cell has. A transistor conducts if its gate is above its
+//! threshold, and `R_H > T_H > R_L > T_L`.
 
 /// The threshold voltage to which a flash transistor is programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +39,8 @@ pub enum Cell {
     One,
     /// `(T_H, T_H)`: matches either bit.
     Any,
-    /// `(T_L, T_L)`: conducts always, so that a row which was erased matches nothing. Figure 4.6 has no column
-    /// for it, but its rule covers it.
+    /// `(T_L, T_L)`: conducts always, so that a row which was erased matches nothing. Figure 4.6
+    /// has no column for it, but its rule covers it.
     Erased,
 }
 

@@ -26,7 +26,8 @@ pub struct Counts {
     pub kept: u64,
     /// Shadow blocks that were full.
     pub flushes: u64,
-    /// Entries of full shadow blocks that were written to flash: flash writes as the chapter counts them.
+    /// Entries of full shadow blocks that were written to flash: flash writes as the chapter counts
+    /// them.
     pub flushed: u64,
     /// Entries that were written to flash only because their block was erased for its holes.
     pub copied: u64,

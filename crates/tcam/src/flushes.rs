@@ -14,8 +14,9 @@ pub struct Spacing {
     pub mean: Option<Nanos>,
     /// Times between one flush and the next of the same length, in order of size.
     pub of_a_length: Vec<Nanos>,
-    /// By their number, cases of so many flushes of one length within a second. A case begins with a flush and
-    /// takes in all of its length within a second from it; the next begins with the first one behind.
+    /// By their number, cases of so many flushes of one length within a second. A case begins with
+    /// a flush and takes in all of its length within a second from it; the next begins with the
+    /// first one behind.
     pub cases: Vec<u64>,
 }
 

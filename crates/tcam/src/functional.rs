@@ -1,4 +1,5 @@
-//! A chip that answers like one that compares all rows, by hashing: one look for each prefix length.
+//! A chip that answers like one that compares all rows, by hashing: one look for each prefix
+//! length.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,8 @@
-//! The golden copy of the table in the DRAM of the firmware (Fedorov 2016, 4.3.3): what the TCAM must answer.
+//! The golden copy of the table in the DRAM of the firmware (Fedorov 2016, 4.3.3): what the TCAM
+//! must answer.
 //!
-//! Packets are not looked up in it; it is far too slow. It says which port a prefix has, and tests compare each
-//! answer of the TCAM with its longest-prefix match.
+//! Packets are not looked up in it; it is far too slow. It says which port a prefix has, and tests
+//! compare each answer of the TCAM with its longest-prefix match.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! Next hops for updates whose file has none, such as RIPE RIS's Parquet: a share of the announcements changes the
-//! port.
+//! Next hops for updates whose file has none, such as RIPE RIS's Parquet: a share of the
+//! announcements changes the port.
 
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
@@ -10,19 +10,20 @@ use crate::route::Port;
 use crate::uniform::Uniform;
 use crate::update::{Change, Update};
 
-/// Share of the announcements of a known prefix that changed the next hop, in an MRT file of RIPE RIS of five minutes
-/// of 2016, over every other of the peers with several next hops. Of the peers that were left out 0.113 did.
+/// Share of the announcements of a known prefix that changed the next hop, in an MRT file of RIPE
+/// RIS of five minutes of 2016, over every other of the peers with several next hops. Of the peers
+/// that were left out 0.113 did.
 pub const SHARE: f64 = 0.080;
 
 /// Ports that a prefix changes between.
 ///
-/// 38 % of the changes behind [`SHARE`] go back to the port before, as with four, of which any other comes next.
-/// Of the peers that were left out 60 % do.
+/// 38 % of the changes behind [`SHARE`] go back to the port before, as with four, of which any
+/// other comes next. Of the peers that were left out 60 % do.
 pub const PORTS: u32 = 4;
 
-/// Has a share (0 to 1) of the announcements change the port of their prefix, to any other of [`PORTS`]; the others
-/// name the one that the prefix had last, withdrawn or not. The first port of all is that of the file. `seed` decides
-/// which.
+/// Has a share (0 to 1) of the announcements change the port of their prefix, to any other of
+/// [`PORTS`]; the others name the one that the prefix had last, withdrawn or not. The first port of
+/// all is that of the file. `seed` decides which.
 ///
 /// # Errors
 /// Returns a usage error if the updates have next hops.

@@ -1,4 +1,5 @@
-//! What the flash blocks hold, in the DRAM of the firmware (Fedorov 2016, 4.3.3): routes and flags of every row.
+//! What the flash blocks hold, in the DRAM of the firmware (Fedorov 2016, 4.3.3): routes and flags
+//! of every row.
 
 use crate::length::Length;
 use crate::route::Route;
@@ -115,7 +116,8 @@ impl Images {
         online.swap_remove(place.expect("it is on-line"));
     }
 
-    /// Returns the block of a length with the most holes: `None` if none has any, or all that have are copied.
+    /// Returns the block of a length with the most holes: `None` if none has any, or all that have
+    /// are copied.
     pub fn most_holes(&self, length: Length) -> Option<u32> {
         let online = self.online[length.index()].iter().copied();
         online

@@ -1,7 +1,8 @@
-//! Wear levelling of flash blocks: which free block is written next, and whether blocks move by themselves.
+//! Wear levelling of flash blocks: which free block is written next, and whether blocks move by
+//! themselves.
 //!
-//! The chapter levels «for blocks of a particular prefix size» and estimates lifetime for randomised levelling
-//! over free blocks (Fedorov 2016, 4.3.3 and 4.4.1).
+//! The chapter levels «for blocks of a particular prefix size» and estimates lifetime for
+//! randomised levelling over free blocks (Fedorov 2016, 4.3.3 and 4.4.1).
 
 use terrace_base::{Error, Result};
 use terrace_device::{Levelling as Moving, start_gap};

@@ -1,5 +1,5 @@
-//! A flash-based ternary CAM and its router: blocks, shadow blocks, update policies, wear (Fedorov 2016,
-//! chapter 4).
+//! A flash-based ternary CAM and its router: blocks, shadow blocks, update policies, wear (Fedorov
+//! 2016, chapter 4).
 
 pub mod bench;
 pub mod block;

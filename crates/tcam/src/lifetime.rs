@@ -9,8 +9,8 @@ pub const ENDURANCE: f64 = 100_000.0;
 /// Lifetimes in years; `None` where nothing is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lifetime {
-    /// The chapter's estimate: each entry that is written erases and copies a whole block, and the blocks
-    /// without routes take turns.
+    /// The chapter's estimate: each entry that is written erases and copies a whole block, and the
+    /// blocks without routes take turns.
     pub estimate: Option<f64>,
     /// The same with fixed shares: of the length most written, with half of those blocks.
     pub estimate_static: Option<f64>,

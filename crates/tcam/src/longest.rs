@@ -1,4 +1,5 @@
-//! The LPM block: of what the blocks answer it lets the longest prefix through (Fedorov 2016, definition 3).
+//! The LPM block: of what the blocks answer it lets the longest prefix through (Fedorov 2016,
+//! definition 3).
 
 use crate::chip::Match;
 use crate::length::Length;

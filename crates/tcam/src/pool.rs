@@ -10,8 +10,9 @@ pub enum Allocation {
     /// Any length that needs it: assumption 4 of the lifetime estimate.
     #[default]
     Shared,
-    /// Each length has its own for the life of the router. Of the free ones the most used length has half, as
-    /// /24 has 2000 of 4000 in the chapter, and the others share the rest as they share the used ones.
+    /// Each length has its own for the life of the router. Of the free ones the most used length
+    /// has half, as /24 has 2000 of 4000 in the chapter, and the others share the rest as they
+    /// share the used ones.
     Static,
 }
 
@@ -60,8 +61,9 @@ impl Pool {
     }
 }
 
-/// Returns the number of blocks of each length if `used` of `blocks` are needed now and every length of
-/// `families` must have `least` beyond them; see [`Allocation::Static`]. `None` if there are not so many.
+/// Returns the number of blocks of each length if `used` of `blocks` are needed now and every
+/// length of `families` must have `least` beyond them; see [`Allocation::Static`]. `None` if there
+/// are not so many.
 pub fn shares(
     blocks: u32,
     used: &[u32; Length::COUNT],

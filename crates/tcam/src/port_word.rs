@@ -5,8 +5,9 @@ use crate::route::Port;
 /// Bits of a port word.
 pub const BITS: usize = 512;
 
-/// Row number and next hop. The chapter hard-wires the eight bits of the row's number; here they are the first
-/// 32, since blocks can have more rows, and the next 32 hold the port. The others have no use yet.
+/// Row number and next hop. The chapter hard-wires the eight bits of the row's number; here they
+/// are the first 32, since blocks can have more rows, and the next 32 hold the port. The others
+/// have no use yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortWord([u64; BITS / 64]);
 

@@ -44,8 +44,8 @@ impl fmt::Display for Family {
 
 /// A prefix of IPv4 or IPv6 addresses. Bits behind its length are zero.
 ///
-/// Prefixes are ordered by family, then by value, then by length: a prefix comes before the longer ones that
-/// it contains.
+/// Prefixes are ordered by family, then by value, then by length: a prefix comes before the longer
+/// ones that it contains.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix {
     family: Family,
@@ -95,7 +95,8 @@ impl Prefix {
         self.family
     }
 
-    /// Returns the value: its first bit is the most significant one, and bits behind the length are zero.
+    /// Returns the value: its first bit is the most significant one, and bits behind the length are
+    /// zero.
     pub fn bits(self) -> u128 {
         self.bits
     }
@@ -113,8 +114,8 @@ impl Prefix {
         }
     }
 
-    /// Returns the address of the prefix that has these bits behind its length; the first one is the most
-    /// significant.
+    /// Returns the address of the prefix that has these bits behind its length; the first one is
+    /// the most significant.
     pub fn address_with(self, bits: u128) -> IpAddr {
         let host = Self::truncated(self.family, bits & !mask(self.length), self.family.bits());
         let bits = self.bits | host.bits;
@@ -166,7 +167,8 @@ impl FromStr for Prefix {
     type Err = Error;
 
     /// # Errors
-    /// Returns a usage error if the text is no prefix, or has bits behind its length that are not zero.
+    /// Returns a usage error if the text is no prefix, or has bits behind its length that are not
+    /// zero.
     fn from_str(text: &str) -> Result<Self> {
         let no_prefix = || {
             Error::usage(format!(

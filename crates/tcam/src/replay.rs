@@ -70,7 +70,8 @@ pub struct Outcome {
     pub spacing: Spacing,
     /// The most shadow blocks that were in use at one time beside the first of each length.
     pub buffers: u32,
-    /// Prefix lengths that an address of the table's families can have, from /1 on: each has a shadow block.
+    /// Prefix lengths that an address of the table's families can have, from /1 on: each has a
+    /// shadow block.
     pub shadow_lengths: u32,
     /// Updates that waited.
     pub queue: Queue,
@@ -88,8 +89,8 @@ impl Replay {
     /// Loads the table and carries out the updates; `progress` is told how many were, now and then.
     ///
     /// # Errors
-    /// Returns a usage error if a setting is wrong or the table does not fit, and a failure if the flash has no
-    /// row for a route or an answer is wrong.
+    /// Returns a usage error if a setting is wrong or the table does not fit, and a failure if the
+    /// flash has no row for a route or an answer is wrong.
     pub fn run(
         self,
         table: &[Route],

@@ -16,7 +16,8 @@ pub struct Settings {
     pub shadow_rows: u32,
     /// Shadow blocks beside one for each prefix length; `None`: as many as are needed.
     pub buffers: Option<u32>,
-    /// Writes of a flash block in a second: erasing and programming it, with all blocks of one flush at a time.
+    /// Writes of a flash block in a second: erasing and programming it, with all blocks of one
+    /// flush at a time.
     pub writes_per_second: f64,
     /// Who may use a free block.
     pub allocation: Allocation,

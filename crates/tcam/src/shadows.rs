@@ -1,4 +1,5 @@
-//! The shadow blocks: CMOS blocks that take updates while flash cannot (Fedorov 2016, 4.3.3 and 4.4.1).
+//! The shadow blocks: CMOS blocks that take updates while flash cannot (Fedorov 2016, 4.3.3 and
+//! 4.4.1).
 
 use crate::policy::Held;
 
@@ -48,7 +49,8 @@ impl Shadow {
     }
 }
 
-/// All shadow blocks. Each prefix length has one; further ones buffer twice or more, as far as there are.
+/// All shadow blocks. Each prefix length has one; further ones buffer twice or more, as far as
+/// there are.
 #[derive(Clone, Debug)]
 pub struct Shadows {
     rows: u32,

@@ -11,13 +11,14 @@ pub enum Model {
     /// One update after another, all at the same distance.
     #[default]
     Even,
-    /// Bursts in seconds drawn at random. The size of a burst is log-normal, and its updates are spread over its
-    /// second.
+    /// Bursts in seconds drawn at random. The size of a burst is log-normal, and its updates are
+    /// spread over its second.
     ///
-    /// What was fitted: the updates of each peer in each second that has any, in an MRT file of RIPE RIS of five
-    /// minutes of 2016, over every other of its peers. On the peers that were left out counts a second have a
-    /// dispersion of 77 in the median and the model's 28; the busiest second has 37 times the mean, and the model's 24:
-    /// real updates are burstier still. Such files have whole seconds, so that nothing is known of what is within one.
+    /// What was fitted: the updates of each peer in each second that has any, in an MRT file of
+    /// RIPE RIS of five minutes of 2016, over every other of its peers. On the peers that were left
+    /// out counts a second have a dispersion of 77 in the median and the model's 28; the busiest
+    /// second has 37 times the mean, and the model's 24: real updates are burstier still. Such
+    /// files have whole seconds, so that nothing is known of what is within one.
     Bursty,
 }
 
@@ -31,7 +32,8 @@ impl Model {
     /// Names of the models.
     pub const NAMES: [(&'static str, Self); 2] = [("even", Self::Even), ("bursty", Self::Bursty)];
 
-    /// Returns the times of so many updates over a span, in order, from 0 on. `seed` decides random ones.
+    /// Returns the times of so many updates over a span, in order, from 0 on. `seed` decides random
+    /// ones.
     fn times(self, updates: usize, span: Nanos, seed: u64) -> Vec<Nanos> {
         match self {
             Self::Even => {
@@ -93,7 +95,8 @@ mod tests {
         for at in &times {
             *seconds.entry(at.0 / SECOND.0).or_insert(0u32) += 1;
         }
-        // A burst has exp(1.384 + 1.25^2 / 2) = 8.7 updates in the mean: 4100 bursts in 3600 seconds.
+        // A burst has exp(1.384 + 1.25^2 / 2) = 8.7 updates in the mean: 4100 bursts in 3600
+        // seconds.
         let busy = seconds.len();
         assert!((2300..2600).contains(&busy), "{busy} seconds have updates");
         let most = *seconds.values().max().unwrap();

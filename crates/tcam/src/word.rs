@@ -1,7 +1,7 @@
 //! A ternary word: a row of 256 cells on one match line, in sections (Fedorov 2016, 4.3.4).
 //!
-//! Of the 256 cells an IPv6 address takes 128 and an IPv4 address 32, the others being disabled; the first spare
-//! cell holds the family, so that both can lie in one shadow block.
+//! Of the 256 cells an IPv6 address takes 128 and an IPv4 address 32, the others being disabled;
+//! the first spare cell holds the family, so that both can lie in one shadow block.
 
 use std::net::IpAddr;
 
@@ -74,8 +74,8 @@ impl Word {
         }
     }
 
-    /// Returns the first section whose cells pull the match line down; the sections behind it follow (figure
-    /// 4.3). `None` if the word matches.
+    /// Returns the first section whose cells pull the match line down; the sections behind it
+    /// follow (figure 4.3). `None` if the word matches.
     pub fn mismatch(&self, key: &Key) -> Option<usize> {
         (0..CELLS / 64).find_map(|index| {
             let on_first = key.ones[index] | self.first_low[index];

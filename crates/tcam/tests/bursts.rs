@@ -1,5 +1,5 @@
-//! The models of times and next hops beside updates that have both, which are not part of the project: fitted to every
-//! other peer, judged on the rest.
+//! The models of times and next hops beside updates that have both, which are not part of the
+//! project: fitted to every other peer, judged on the rest.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Returns the index of dispersion of counts a second, variance over mean, and the busiest second over the mean.
+/// Returns the index of dispersion of counts a second, variance over mean, and the busiest second
+/// over the mean.
 fn burstiness(seconds: &[f64]) -> (f64, f64) {
     let mean = seconds.iter().sum::<f64>() / SPAN_S as f64;
     let squares: f64 = seconds.iter().map(|count| count * count).sum();
@@ -110,8 +111,8 @@ fn shared_data_bursts_are_as_fitted() {
     assert!((0.6..1.2).contains(&(modelled.1 / real.1)));
 }
 
-/// Announcements of prefixes that the peer announced before, those that change the next hop, and of these the ones
-/// that go back to the one before.
+/// Announcements of prefixes that the peer announced before, those that change the next hop, and of
+/// these the ones that go back to the one before.
 #[derive(Debug, Default)]
 struct Hops {
     again: f64,
@@ -156,7 +157,8 @@ fn next_hops(peers: &[Vec<Update>]) -> Hops {
 fn shared_data_next_hops_change_as_fitted() {
     let [fitted, others] = halves().map(|peers| next_hops(&peers));
     println!("{fitted:?}, others {others:?}");
-    // 8 % of the announcements that come again; a third of the changes goes back, as with four ports.
+    // 8 % of the announcements that come again; a third of the changes goes back, as with four
+    // ports.
     let share = |hops: &Hops| hops.changed / hops.again;
     assert!(
         (share(&fitted) - hops::SHARE).abs() < 0.001,

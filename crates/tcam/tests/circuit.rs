@@ -1,4 +1,5 @@
-//! The circuit model beside table 4.1 of Fedorov 2016, of which it was fitted to one figure, and beside ngspice.
+//! The circuit model beside table 4.1 of Fedorov 2016, of which it was fitted to one figure, and
+//! beside ngspice.
 
 use std::path::Path;
 
@@ -51,8 +52,9 @@ fn other_figures_of_the_table_are_predicted_so_well() {
     within(cmos.tcam_ps(), PUBLISHED_CMOS.tcam_ps, 1.5, 3.0);
 }
 
-/// No one assumption turns the match lines the right way round: weaker flash transistors contradict the port memory,
-/// and slower CMOS transistors the CMOS block, also with the widest that its cells have room for.
+/// No one assumption turns the match lines the right way round: weaker flash transistors contradict
+/// the port memory, and slower CMOS transistors the CMOS block, also with the widest that its cells
+/// have room for.
 #[test]
 fn what_the_match_lines_would_follow_from() {
     let published_ps = PUBLISHED_FLASH.tcam_ps;
@@ -161,7 +163,8 @@ fn every_parameter_has_its_source() {
     }
 }
 
-/// Returns ngspice's delays beside the model's: those of the match line and the bitline without their drivers.
+/// Returns ngspice's delays beside the model's: those of the match line and the bitline without
+/// their drivers.
 fn beside_ngspice(block: &Block) -> [(f64, f64); 2] {
     let (technology, flash) = process();
     let netlist = Netlist::of(block, &flash, &technology, None);
@@ -195,7 +198,8 @@ fn ngspice_finds_nearly_the_same() {
     within(bitline, 0.8, 1.2);
     let [line, bitline] = beside_ngspice(&Block::cmos());
     within(line, 0.8, 1.3);
-    // It begins at half of the supply, where transistors conduct better than on average from the supply down.
+    // It begins at half of the supply, where transistors conduct better than on average from the
+    // supply down.
     within(bitline, 1.5, 2.5);
 }
 

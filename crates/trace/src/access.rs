@@ -93,14 +93,17 @@ pub struct Block {
     pub size: Vec<u32>,
     /// [`Access::write`].
     pub write: Vec<bool>,
-    /// How many instructions before each access the load was from which its address comes; 0 where it comes from
-    /// none, or from one more than 255 instructions before. Empty where the trace does not say.
+    /// How many instructions before each access the load was from which its address comes; 0 where
+    /// it comes from none, or from one more than 255 instructions before. Empty where the trace
+    /// does not say.
     pub depends: Vec<u8>,
-    /// Whether the page of each access held nothing but zeros when its run had ended; empty where the trace does not say.
+    /// Whether the page of each access held nothing but zeros when its run had ended; empty where
+    /// the trace does not say.
     pub zeros: Vec<bool>,
     /// What the accesses changed in their pages; empty where the trace has no contents.
     pub changes: Changes,
-    /// The pages that were given back before some of the accesses, in their order; most traces do not say.
+    /// The pages that were given back before some of the accesses, in their order; most traces do
+    /// not say.
     pub discards: Vec<Discard>,
     /// How threads are ordered before some of the accesses, in their order; most traces do not say.
     pub orders: Vec<Order>,
@@ -149,8 +152,8 @@ impl Block {
         self.orders.retain(|order| order.row < len as u64);
     }
 
-    /// Gives every column but the changes, dependences and zeros `len` accesses, and leaves discards alone; fields of those
-    /// that are new are 0.
+    /// Gives every column but the changes, dependences and zeros `len` accesses, and leaves
+    /// discards alone; fields of those that are new are 0.
     pub(crate) fn resize(&mut self, len: usize) {
         each_column!(self, column => column.resize(len, Default::default()));
     }
@@ -174,22 +177,24 @@ impl Block {
         self.orders.iter_mut().for_each(|order| order.row -= count);
     }
 
-    /// Takes out the discards behind the last access; they are those before the first access of the next block.
+    /// Takes out the discards behind the last access; they are those before the first access of the
+    /// next block.
     pub(crate) fn take_late_discards(&mut self) -> Vec<Discard> {
         let len = self.len() as u64;
         let late = self.discards.extract_if(.., |discard| discard.row >= len);
         late.map(|discard| Discard { row: 0, ..discard }).collect()
     }
 
-    /// Takes out the orders behind the last access; they are those before the first access of the next block.
+    /// Takes out the orders behind the last access; they are those before the first access of the
+    /// next block.
     pub(crate) fn take_late_orders(&mut self) -> Vec<Order> {
         let len = self.len() as u64;
         let late = self.orders.extract_if(.., |order| order.row >= len);
         late.map(|order| Order { row: 0, ..order }).collect()
     }
 
-    /// Appends an access to every column but the changes, which a block of a trace with contents gets by
-    /// [`Changes::push`], the dependences and the zeros.
+    /// Appends an access to every column but the changes, which a block of a trace with contents
+    /// gets by [`Changes::push`], the dependences and the zeros.
     pub fn push(&mut self, access: Access) {
         self.instruction.push(access.instruction);
         self.address.push(access.address);

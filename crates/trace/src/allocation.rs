@@ -1,8 +1,8 @@
 //! The objects that a program allocated while it was recorded, and the code that allocated them.
 //!
-//! `terrace record --allocations` records objects from a size on: blocks of `malloc` and its like (and so of C++'s
-//! `new`), and anonymous mappings that the program itself makes. An object has an address, a size, a lifetime in rows
-//! of the trace, and a [`Site`]: the calls that led to it.
+//! `terrace record --allocations` records objects from a size on: blocks of `malloc` and its like
+//! (and so of C++'s `new`), and anonymous mappings that the program itself makes. An object has an
+//! address, a size, a lifetime in rows of the trace, and a [`Site`]: the calls that led to it.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -21,7 +21,8 @@ pub struct Allocations {
 /// An object: memory that was allocated at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// The row of the trace before which it was allocated; the number of rows, if that was after the last.
+    /// The row of the trace before which it was allocated; the number of rows, if that was after
+    /// the last.
     pub began: u64,
     /// The row before which it was freed; none if it never was.
     pub ended: Option<u64>,
@@ -49,8 +50,8 @@ pub struct Call {
     pub module: String,
     /// Bytes from the lowest mapping of the file: the same whatever address it was loaded at.
     pub offset: u64,
-    /// The functions, the innermost first: one, and those into which the compiler has put it. None where
-    /// the file has no symbols.
+    /// The functions, the innermost first: one, and those into which the compiler has put it. None
+    /// where the file has no symbols.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<Function>,
 }
@@ -130,23 +131,25 @@ impl Allocations {
 }
 
 impl Site {
-    /// Returns names of its calls, the innermost first, that are the same in each run, and as far as possible in each
-    /// build of the same source: `program!function (file.c:12)`, `program!function+0x12` without lines, and
-    /// `program+0x1234` without symbols. What the compiler has put into another function is a call of its own, and
-    /// calls in the libraries of languages are left out.
+    /// Returns names of its calls, the innermost first, that are the same in each run, and as far
+    /// as possible in each build of the same source: `program!function (file.c:12)`,
+    /// `program!function+0x12` without lines, and `program+0x1234` without symbols. What the
+    /// compiler has put into another function is a call of its own, and calls in the libraries of
+    /// languages are left out.
     pub fn names(&self) -> Vec<String> {
         let own = self.stack.iter().filter(|call| !call.is_of_a_language());
         own.flat_map(Call::names).collect()
     }
 
-    /// Returns the innermost call of the program itself: not of the allocator, nor of the libraries of languages.
+    /// Returns the innermost call of the program itself: not of the allocator, nor of the libraries
+    /// of languages.
     pub fn caller(&self) -> Option<&Call> {
         let own = self.stack.iter().find(|call| !call.is_of_a_language());
         own.or(self.stack.first())
     }
 
-    /// Returns the innermost function of the program itself, where its file has symbols: not one of a header of a
-    /// library, as long as one that calls it is known.
+    /// Returns the innermost function of the program itself, where its file has symbols: not one of
+    /// a header of a library, as long as one that calls it is known.
     pub fn function(&self) -> Option<&Function> {
         let is_own = |function: &&Function| {
             let file = function.file.as_deref().unwrap_or_default();

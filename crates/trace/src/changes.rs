@@ -9,8 +9,8 @@ pub struct Word {
     pub value: u64,
 }
 
-/// What rows changed in their pages. All is empty where the trace has no contents, or the column was not
-/// asked for; otherwise there is an entry for each row.
+/// What rows changed in their pages. All is empty where the trace has no contents, or the column
+/// was not asked for; otherwise there is an entry for each row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// The words that were changed, of one row after the other.
@@ -19,7 +19,8 @@ pub struct Changes {
     pub ends: Vec<u32>,
     /// By row: the version of the page that it reports; 0 where it reports nothing.
     pub versions: Vec<u32>,
-    /// By row: the [checksum](crate::contents::checksum) of the page in this version; 0 where none was taken.
+    /// By row: the [checksum](crate::contents::checksum) of the page in this version; 0 where none
+    /// was taken.
     pub checksums: Vec<u64>,
 }
 

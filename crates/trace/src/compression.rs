@@ -32,8 +32,8 @@ const ALL: [(Compression, &[u8], &str); 3] = [
     (Compression::Zstd, b"\x28\xb5\x2f\xfd", "zst"),
 ];
 
-/// The last three bytes of the magic number of a skippable frame of zstd (RFC 8878, section 3.1.2), with
-/// which `pzstd` begins; the first is 0x50 to 0x5f.
+/// The last three bytes of the magic number of a skippable frame of zstd (RFC 8878, section 3.1.2),
+/// with which `pzstd` begins; the first is 0x50 to 0x5f.
 const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
 
 /// What else a file may be packed or written in, with its first bytes: it is named, and not read.
@@ -79,7 +79,8 @@ fn is_bzip2(head: &[u8]) -> bool {
     rest.is_some_and(|rest| level(rest) && rest[1..].starts_with(b"1AY&SY"))
 }
 
-/// Whether `head` begins a text of two bytes a character, all of ASCII: records may begin with the mark alone.
+/// Whether `head` begins a text of two bytes a character, all of ASCII: records may begin with the
+/// mark alone.
 fn is_utf16(head: &[u8]) -> bool {
     let is_ascii = |high: usize| {
         let pairs = head.get(2..MAGIC_BYTES).unwrap_or_default();
@@ -142,7 +143,8 @@ impl Compression {
     }
 }
 
-/// The members of a gzip file, one after the other. Zeros behind the last are padding, as for gzip itself.
+/// The members of a gzip file, one after the other. Zeros behind the last are padding, as for gzip
+/// itself.
 struct Members<R: Read>(Option<GzDecoder<BufReader<R>>>);
 
 impl<R: Read> Members<R> {

@@ -8,7 +8,8 @@ use crate::source::{Source, made};
 /// Returns the trace without the first `skip` accesses of `source`.
 ///
 /// The instructions of each thread are counted from its last skipped access, or from its beginning
-/// if there is none: what came earlier is not part of this trace. So what pages hold is not known any more.
+/// if there is none: what came earlier is not part of this trace. So what pages hold is not known
+/// any more.
 pub fn rest(mut source: Box<dyn Source>, skip: u64) -> Box<dyn Source> {
     let mut meta = source.meta().clone();
     meta.accesses = meta.accesses.map(|accesses| accesses.saturating_sub(skip));

@@ -2,8 +2,9 @@
 //!
 //! An LRU memory of n pages hits exactly the touches whose distance is below n (Mattson, Gecsei,
 //! Slutz and Traiger, Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2),
-//! 1970), so one pass over a trace tells the misses of every size of memory. Where pages are given back,
-//! a memory that held one has room for another without an eviction; the stack has a hole there.
+//! 1970), so one pass over a trace tells the misses of every size of memory. Where pages are given
+//! back, a memory that held one has room for another without an eviction; the stack has a hole
+//! there.
 
 use std::collections::BinaryHeap;
 
@@ -33,9 +34,9 @@ const UNTOUCHED: u32 = u32::MAX;
 const AHEAD: usize = 64;
 
 impl Distances {
-    /// Notes a touch of a page. Returns its distance, the number of other pages touched since its last touch;
-    /// `None` for the first. Pages are numbered from 0, nearly without gaps. Holes count as pages: a memory
-    /// of n pages hits the touches whose distance is below n all the same.
+    /// Notes a touch of a page. Returns its distance, the number of other pages touched since its
+    /// last touch; `None` for the first. Pages are numbered from 0, nearly without gaps. Holes
+    /// count as pages: a memory of n pages hits the touches whose distance is below n all the same.
     #[inline]
     pub fn touch(&mut self, page: u32) -> Option<u32> {
         if page as usize >= self.marks.len() {
@@ -79,8 +80,9 @@ impl Distances {
         }
     }
 
-    /// Takes the mark of a page that is touched off its place. Memories that are too small for the page, and large
-    /// enough for the highest hole, take the page in there: the hole is then where the page was.
+    /// Takes the mark of a page that is touched off its place. Memories that are too small for the
+    /// page, and large enough for the highest hole, take the page in there: the hole is then where
+    /// the page was.
     #[inline]
     fn leave(&mut self, mark: u32) {
         if self.holes.peek().is_none_or(|hole| *hole < mark) {
@@ -127,8 +129,8 @@ struct Timeline {
     capacity: usize,
     /// A bit a time: whether the mark still stands.
     bits: Vec<u64>,
-    /// The Fenwick tree: word w holds the marks of the words in `w & (w + 1)..=w`. The word in which time is enters
-    /// the tree when it is full: until then nothing asks for its marks.
+    /// The Fenwick tree: word w holds the marks of the words in `w & (w + 1)..=w`. The word in
+    /// which time is enters the tree when it is full: until then nothing asks for its marks.
     counts: Vec<u32>,
 }
 
@@ -348,8 +350,8 @@ mod tests {
             }
         }
 
-        /// The misses of any memory are as many as of a memory that is simulated, also if pages are given back,
-        /// and over enough touches for the timeline to be redrawn.
+        /// The misses of any memory are as many as of a memory that is simulated, also if pages are
+        /// given back, and over enough touches for the timeline to be redrawn.
         #[test]
         fn misses_are_those_of_a_real_memory(
             steps in prop::collection::vec((0u32..40, prop::bool::weighted(0.1)), 0..5000),

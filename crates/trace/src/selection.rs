@@ -13,9 +13,9 @@ pub use terrace_recorder::level::Level;
 /// A selection of accesses of a trace, and how they are joined.
 ///
 /// An access that crosses into another line or page is cut there. The row of a run has the address,
-/// size, instruction and ip of its first access, and is a write if any was. Rows come in the order in
-/// which runs end, which within a thread is that in which they began. Only the first rows of all threads, as
-/// they are, keep what they changed in their pages.
+/// size, instruction and ip of its first access, and is a write if any was. Rows come in the order
+/// in which runs end, which within a thread is that in which they began. Only the first rows of all
+/// threads, as they are, keep what they changed in their pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Number of first accesses to leave out.
@@ -264,8 +264,8 @@ mod tests {
         }
     }
 
-    /// A page that is given back between two touches is two runs, and the discard lies between them, whatever block
-    /// they are in.
+    /// A page that is given back between two touches is two runs, and the discard lies between
+    /// them, whatever block they are in.
     #[test]
     fn a_run_ends_where_memory_is_given_back() {
         let trace = [0, 8, 16, 4096, 24].map(|address| access(0, address, 8, false));

@@ -14,9 +14,9 @@ use crate::access::Block;
 use crate::objects::Objects;
 use crate::source::{Meta, Source, made};
 
-/// The largest access that is read: far beyond what an instruction touches (the state of a processor is
-/// some 11 KiB), as large as requests for blocks of a disk, and few enough pages that a damaged size makes
-/// no pass endless.
+/// The largest access that is read: far beyond what an instruction touches (the state of a
+/// processor is some 11 KiB), as large as requests for blocks of a disk, and few enough pages that
+/// a damaged size makes no pass endless.
 pub const LARGEST: Bytes = Bytes(1 << 20);
 
 /// Threads beyond the last number share it, see [`crate::record`].

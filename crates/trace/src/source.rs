@@ -24,7 +24,8 @@ pub struct Meta {
     pub has_contents: bool,
     /// Whether the trace says which pages hold nothing but zeros: [`Block::zeros`].
     pub tells_zeros: bool,
-    /// What the program allocated, if the trace says: its rows count from the beginning of the trace.
+    /// What the program allocated, if the trace says: its rows count from the beginning of the
+    /// trace.
     pub allocations: Option<Arc<Allocations>>,
     /// Whether accesses are requests for whole objects: the size of one may be that of a file.
     pub objects: Objects,

@@ -14,8 +14,8 @@ pub(crate) const BLOCK: usize = 1 << 14;
 /// object is a touch.
 pub(crate) const BLOCK_BYTES: u64 = 1 << 28;
 
-/// Returns a trace of records. `next` appends the accesses of the next record, any number, and returns
-/// false at the end.
+/// Returns a trace of records. `next` appends the accesses of the next record, any number, and
+/// returns false at the end.
 pub(crate) fn records(
     meta: Meta,
     mut next: impl FnMut(&mut Block) -> Result<bool> + Send + 'static,
@@ -32,8 +32,8 @@ pub(crate) fn records(
     })
 }
 
-/// Returns a trace of lines. `next` appends the accesses of a line, any number; it returns `None` if it
-/// is no line of the format, which `like` describes with an example.
+/// Returns a trace of lines. `next` appends the accesses of a line, any number; it returns `None`
+/// if it is no line of the format, which `like` describes with an example.
 pub(crate) fn lines(
     meta: Meta,
     mut input: Input,

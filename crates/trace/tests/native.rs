@@ -95,8 +95,9 @@ proptest! {
     }
 }
 
-/// The bits that turned one encoding, codec or offset into another without notice before these were held
-/// against what the writer writes: no checksum covers a page's header and the description at the end.
+/// The bits that turned one encoding, codec or offset into another without notice before these were
+/// held against what the writer writes: no checksum covers a page's header and the description at
+/// the end.
 #[test]
 fn a_damaged_header_or_description_is_an_error_or_no_matter() {
     let directory = tempfile::tempdir().unwrap();
@@ -150,7 +151,8 @@ fn what_the_recorder_said_is_kept() {
     assert!(!source.meta().counts_instructions);
 }
 
-/// Pages that were given back come before the same rows again, however the rows are cut into blocks.
+/// Pages that were given back come before the same rows again, however the rows are cut into
+/// blocks.
 #[test]
 fn what_was_given_back_is_kept() {
     let directory = tempfile::tempdir().unwrap();
@@ -459,7 +461,8 @@ fn changed(most: usize) -> impl Strategy<Value = Changed> {
     prop::collection::vec((words, any::<bool>()), 1..most)
 }
 
-/// Rows that touch pages in turn and change them so, with the versions and checksums that a recorder gives.
+/// Rows that touch pages in turn and change them so, with the versions and checksums that a
+/// recorder gives.
 fn with_changes(changed: &Changed) -> Block {
     let mut block = Block::default();
     let mut pages = [(0, [0; 4096]); 3];
@@ -651,7 +654,8 @@ fn contents_of_several_row_groups() {
     assert!(read_contents(&path, Columns::ALL).unwrap() == rows);
 }
 
-/// What a trace without contents is: the same bytes as before there were traces with contents, and version 1.
+/// What a trace without contents is: the same bytes as before there were traces with contents, and
+/// version 1.
 #[test]
 fn a_trace_without_contents_has_the_first_version() {
     let directory = tempfile::tempdir().unwrap();

@@ -2,8 +2,8 @@
 //! DRAM.
 //!
 //! [`machine`] turns a calibration into a machine of the simulator; [`live`] measures the program,
-//! [`record`] and [`predict`] predict it; [`perform`] does all of it. [`mix`] does the same for programs that
-//! share CPUs.
+//! [`record`] and [`predict`] predict it; [`perform`] does all of it. [`mix`] does the same for
+//! programs that share CPUs.
 
 pub mod live;
 pub mod machine;

@@ -44,7 +44,8 @@ impl Measured {
         self.most(|outcome| outcome.huge)
     }
 
-    /// Returns the most memory that the kernel charged to the program for itself, with all the DRAM.
+    /// Returns the most memory that the kernel charged to the program for itself, with all the
+    /// DRAM.
     pub fn kernel(&self) -> Bytes {
         self.most(|outcome| outcome.kernel)
     }

@@ -5,9 +5,9 @@ use terrace_live::measure::calibrate::Calibration;
 use terrace_policy::PAGE_BYTES;
 use terrace_sim::pages::{FaultCost, Machine, Measured, Shootdown};
 
-/// Returns the machine of a calibration. The sums are measured: a first touch, the touch of a page in
-/// the swap cache, a fault with and without an eviction, an eviction that writes. The split of a cached
-/// page's touch into trap and map is not measured, and makes no difference.
+/// Returns the machine of a calibration. The sums are measured: a first touch, the touch of a page
+/// in the swap cache, a fault with and without an eviction, an eviction that writes. The split of a
+/// cached page's touch into trap and map is not measured, and makes no difference.
 pub fn machine(calibration: &Calibration) -> Machine {
     let swap = &calibration.swap;
     let cached = swap.cached_touch.min(swap.first_touch);
@@ -37,9 +37,9 @@ pub fn machine(calibration: &Calibration) -> Machine {
     }
 }
 
-/// Returns the tier. Pages fetched together are read in parallel: the number of channels follows from
-/// pace and latency. The kernel writes neighbours in one request, so a write occupies a channel only
-/// for as long as the bandwidth says.
+/// Returns the tier. Pages fetched together are read in parallel: the number of channels follows
+/// from pace and latency. The kernel writes neighbours in one request, so a write occupies a
+/// channel only for as long as the bandwidth says.
 fn tier(calibration: &Calibration, read: f64) -> Measured {
     let page = PAGE_BYTES as f64;
     let channels = match &calibration.device {

@@ -81,7 +81,8 @@ pub fn parse_prefetch(text: &str) -> Result<Prefetch> {
 /// Carries a request out; `progress` is called with events.
 ///
 /// # Errors
-/// Returns a usage error if the request cannot be carried out; otherwise a failure of a run or the machine.
+/// Returns a usage error if the request cannot be carried out; otherwise a failure of a run or the
+/// machine.
 pub fn perform(request: Request, progress: &mut dyn FnMut(Event)) -> Result<Results> {
     if let Some(trace) = &request.trace {
         check_program(trace, &request.command.words)?;
@@ -143,8 +144,8 @@ pub fn perform(request: Request, progress: &mut dyn FnMut(Event)) -> Result<Resu
     })
 }
 
-/// Prepares the standard input of all runs: the run for the footprint, the measured and the recorded
-/// runs.
+/// Prepares the standard input of all runs: the run for the footprint, the measured and the
+/// recorded runs.
 fn inputs(request: &Request, progress: &mut dyn FnMut(Event)) -> Result<Inputs> {
     let session = Session::open()?;
     let runs = 1 + 2 * request.repeat.max(1) + usize::from(request.trace.is_none());
@@ -201,7 +202,8 @@ fn observe(
         .ok_or_else(|| Error::failure("nothing was measured"))
 }
 
-/// Returns the pages of a budget that are left to the program: the kernel charges its own memory, too.
+/// Returns the pages of a budget that are left to the program: the kernel charges its own memory,
+/// too.
 fn pages_left(limit: Bytes, kernel: Bytes) -> usize {
     Bytes(limit.0.saturating_sub(kernel.0)).pages() as usize
 }

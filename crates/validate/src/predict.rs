@@ -10,8 +10,8 @@ use terrace_trace::{Columns, Reading};
 
 /// The kernel's replacement policy, the same for all programs.
 const REPLACEMENT: &str = "linux";
-/// Pages of the eviction buffer: the kernel reclaims 32 at a time (`SWAP_CLUSTER_MAX`), and starts to
-/// write the dirty ones.
+/// Pages of the eviction buffer: the kernel reclaims 32 at a time (`SWAP_CLUSTER_MAX`), and starts
+/// to write the dirty ones.
 const EVICTION_BUFFER: usize = 64;
 /// Two times of an instruction, in picoseconds, from which the program's own is interpolated.
 const PACES: [u64; 2] = [100, 1_100];
@@ -23,15 +23,16 @@ pub struct Predicted {
     pub outcome: Outcome,
     /// Pages of DRAM.
     pub dram_pages: usize,
-    /// The time of an instruction, in picoseconds, with which the program takes the measured time with
-    /// all the DRAM it wants.
+    /// The time of an instruction, in picoseconds, with which the program takes the measured time
+    /// with all the DRAM it wants.
     pub instruction_ps: u64,
     /// What became of pages of zeros.
     pub zero_pages: ZeroPages,
 }
 
-/// Simulates the program of `trace`, which was measured to take `all_dram` with all the DRAM it wants. Pages of zeros become
-/// what becomes of them on the machine, if the trace tells which these are.
+/// Simulates the program of `trace`, which was measured to take `all_dram` with all the DRAM it
+/// wants. Pages of zeros become what becomes of them on the machine, if the trace tells which these
+/// are.
 ///
 /// # Errors
 /// Returns a failure if the trace is corrupt or empty.

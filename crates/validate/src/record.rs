@@ -34,8 +34,8 @@ impl Unnamed {
 /// Records `program` with these settings, `limit` rows of it at most.
 ///
 /// # Errors
-/// Returns a usage error if the program cannot be recorded or does not end well, and a failure if the
-/// emulator is missing.
+/// Returns a usage error if the program cannot be recorded or does not end well, and a failure if
+/// the emulator is missing.
 pub fn record(
     tools: &Tools,
     program: &Invocation,

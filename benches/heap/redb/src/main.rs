@@ -1,11 +1,11 @@
-//! A table on redb, which is a B-tree: what a program in Rust would use instead. `common.h` says how it is
-//! called; keys and values are bytes of any length.
+//! A table on redb, which is a B-tree: what a program in Rust would use instead. `common.h` says
+//! how it is called; keys and values are bytes of any length.
 //!
 //! Ways: `none` (a transaction a put that nobody waits for: a crash may lose it), `immediate` (a
 //! transaction a put, each durable), `batched` (100 puts a transaction, each transaction durable),
-//! `filling` (1000).
-//! Operations: put, delete; get (a transaction a get), get-batched (one for a thousand); iterate, scan (a
-//! hundred entries from a key on); open and open-killed; die (nothing is closed).
+//! `filling` (1000). Operations: put, delete; get (a transaction a get), get-batched (one for a
+//! thousand); iterate, scan (a hundred entries from a key on); open and open-killed; die (nothing
+//! is closed).
 
 #[path = "../../programs/src/bin/side_by_side/measure.rs"]
 mod measure;

@@ -21,8 +21,8 @@ const REREAD_PARTITIONS: libc::Ioctl = 0x125f;
 /// `BLKDISCARD` (include/uapi/linux/fs.h).
 const DISCARD: libc::Ioctl = 0x1277;
 
-/// A device that no other program can use until this is dropped. One descriptor serves all checks and
-/// writes, so that its use cannot change in between.
+/// A device that no other program can use until this is dropped. One descriptor serves all checks
+/// and writes, so that its use cannot change in between.
 #[derive(Debug)]
 pub struct Claim {
     file: File,
@@ -87,8 +87,8 @@ fn open_alone(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Returns the data on a device, for people. On a device that a killed run had prepared, only data that
-/// was made since counts.
+/// Returns the data on a device, for people. On a device that a killed run had prepared, only data
+/// that was made since counts.
 fn data(
     file: &File,
     path: &Path,
@@ -118,8 +118,8 @@ fn data(
 }
 
 impl Claim {
-    /// Writes a header of ours, by which the device is known if it is not given back; as an area it has at most
-    /// `most` bytes, or all of the device. Data on it is destroyed.
+    /// Writes a header of ours, by which the device is known if it is not given back; as an area it
+    /// has at most `most` bytes, or all of the device. Data on it is destroyed.
     ///
     /// # Errors
     /// A failure if it cannot be written to.
@@ -127,8 +127,8 @@ impl Claim {
         let what = || format!("cannot prepare the device {}", self.path.display());
         if self.data.is_some() {
             content::blank(&self.file, self.size).or_fail(what)?;
-            // SAFETY: the request takes no argument. Partitions that the kernel keeps are useless to
-            // others while the device is ours.
+            // SAFETY: the request takes no argument. Partitions that the kernel keeps are useless
+            // to others while the device is ours.
             unsafe { libc::ioctl(self.file.as_raw_fd(), REREAD_PARTITIONS) };
         }
         let size = most.map_or(self.size, |most| most.min(self.size));
@@ -140,8 +140,8 @@ impl Claim {
         self.size
     }
 
-    /// Lets programs that this process starts from now on share the claim: the device stays claimed until they have
-    /// ended, even if this process is killed.
+    /// Lets programs that this process starts from now on share the claim: the device stays claimed
+    /// until they have ended, even if this process is killed.
     ///
     /// # Errors
     /// A failure if the system refuses.
@@ -152,8 +152,9 @@ impl Claim {
             .or_fail(|| format!("cannot share the device {}", self.path.display()))
     }
 
-    /// Discards all that the device holds, and makes it blank if it does not read as zeros then: what
-    /// [`claim`] looks at is zeros afterwards, and the rest is left on a device that cannot discard.
+    /// Discards all that the device holds, and makes it blank if it does not read as zeros then:
+    /// what [`claim`] looks at is zeros afterwards, and the rest is left on a device that cannot
+    /// discard.
     ///
     /// # Errors
     /// A failure if it cannot be read or written to.
@@ -179,8 +180,8 @@ pub fn format(path: &Path, uuid: Uuid) -> io::Result<()> {
     header::write(&file, Bytes(size), uuid)
 }
 
-/// Makes a device blank again if its header has this `uuid`. Otherwise the device has another use by
-/// now, or its name belongs to another device.
+/// Makes a device blank again if its header has this `uuid`. Otherwise the device has another use
+/// by now, or its name belongs to another device.
 ///
 /// # Errors
 /// The error of the system, `EBUSY` if the device is in use.

@@ -131,8 +131,8 @@ pub fn first_data(device: &File, size: Bytes) -> io::Result<Option<u64>> {
     Ok(Some(first.into_inner()).filter(|&first| first != u64::MAX))
 }
 
-/// Makes the parts blank that [`first_data`] reads. The first page, with the header that identifies the
-/// area as ours, comes last.
+/// Makes the parts blank that [`first_data`] reads. The first page, with the header that identifies
+/// the area as ours, comes last.
 pub fn blank(device: &File, size: Bytes) -> io::Result<()> {
     let zeros = vec![0; CHUNK as usize];
     for &(start, length) in parts(size).iter().skip(1) {

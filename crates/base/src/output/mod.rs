@@ -259,14 +259,15 @@ fn open_there(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Gives a file owner and permissions of the file that it replaces, as far as we may. Nobody but its owner may change it.
+/// Gives a file owner and permissions of the file that it replaces, as far as we may. Nobody but
+/// its owner may change it.
 fn inherit(file: &File, found: &fs::Metadata) {
     let _ = std::os::unix::fs::fchown(file, Some(found.uid()), Some(found.gid()));
     let _ = file.set_permissions(fs::Permissions::from_mode(found.mode() & 0o755));
 }
 
-/// Returns the descriptor of this process that `path` names, if it names one. A file that the shell opened
-/// is written from its current position, as by any program. `-` is standard output.
+/// Returns the descriptor of this process that `path` names, if it names one. A file that the shell
+/// opened is written from its current position, as by any program. `-` is standard output.
 fn descriptor(path: &Path) -> Option<io::Result<File>> {
     let number = ["/dev/fd", "/proc/self/fd"]
         .iter()

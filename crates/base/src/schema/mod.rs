@@ -157,8 +157,8 @@ impl<R: ?Sized> Field<R> {
     }
 }
 
-/// Returns the fields of a record `S` that show its part `R` as an object of this name in JSON; they
-/// have no value where there is no part.
+/// Returns the fields of a record `S` that show its part `R` as an object of this name in JSON;
+/// they have no value where there is no part.
 pub fn object<R: 'static, S: ?Sized>(
     name: &str,
     fields: Vec<Field<R>>,
@@ -178,8 +178,9 @@ pub fn object<R: 'static, S: ?Sized>(
 }
 
 /// Declares the [`Field`]s of a record: help, place in JSON, [`Unit`] and value, and if they differ
-/// from the place, the name in columns (`, column "misses"`) or the place (`, json "counts.misses"`). An
-/// entry with a colon is an [`object`]: its name, the fields in it, and the part of the record that it shows.
+/// from the place, the name in columns (`, column "misses"`) or the place (`, json
+/// "counts.misses"`). An entry with a colon is an [`object`]: its name, the fields in it, and the
+/// part of the record that it shows.
 ///
 /// ```
 /// use terrace_base::schema::{Field, Tree, fields};

@@ -7,8 +7,8 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::{Field, Value};
 
-/// Values with their places in JSON: those whose places begin alike and stand together are fields of
-/// one object.
+/// Values with their places in JSON: those whose places begin alike and stand together are fields
+/// of one object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree(Vec<(Cow<'static, str>, Value)>);
 

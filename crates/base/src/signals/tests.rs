@@ -26,8 +26,8 @@ fn a_signal_that_nobody_receives_acts_by_its_default() {
     assert_eq!(ended.unwrap().signal(), Some(libc::SIGTERM));
 }
 
-/// The process that `a_program_has_what_its_group_was_sent_before_it_was_there` starts, which is sent a signal at
-/// this moment.
+/// The process that `a_program_has_what_its_group_was_sent_before_it_was_there` starts, which is
+/// sent a signal at this moment.
 const MOMENT: &str = "TERRACE_TEST_MOMENT";
 
 #[test]
@@ -48,7 +48,8 @@ fn a_program_has_what_its_group_was_sent_before_it_was_there() {
     }
 }
 
-/// Sends the process group SIGINT at this moment of the start of a program, and awaits its end by that.
+/// Sends the process group SIGINT at this moment of the start of a program, and awaits its end by
+/// that.
 fn start_a_program(moment: &str) {
     use std::os::unix::process::CommandExt;
     // By another process, as this one takes no orders from itself.

@@ -1,6 +1,6 @@
-//! Patience of a program that walks over its memory: it waits for pages that are fetched ahead. So what is foreseen
-//! depends on no speed, of the device or of the processors, and a test can tell a walk that is steered from one that is
-//! not.
+//! Patience of a program that walks over its memory: it waits for pages that are fetched ahead. So
+//! what is foreseen depends on no speed, of the device or of the processors, and a test can tell a
+//! walk that is steered from one that is not.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -53,12 +53,14 @@ impl Patience {
     }
 }
 
-/// Whether the page that holds a byte is in memory; one that was fetched ahead is, though no process has touched it.
+/// Whether the page that holds a byte is in memory; one that was fetched ahead is, though no
+/// process has touched it.
 fn is_in_memory(byte: &u8) -> bool {
     let byte = std::ptr::from_ref(byte).cast_mut();
     let page = byte.map_addr(|address| address & !(PAGE - 1));
     let mut found = 0u8;
-    // SAFETY: the kernel writes one byte, for the one page, to where it is told, and touches nothing else.
+    // SAFETY: the kernel writes one byte, for the one page, to where it is told, and touches
+    // nothing else.
     let told = unsafe { libc::mincore(page.cast(), 1, &raw mut found) };
     told != 0 || found & 1 != 0
 }

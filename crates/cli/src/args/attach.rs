@@ -15,10 +15,11 @@ use super::{Meanwhile, Results, time};
 
 /// Fetch ahead for a program that runs already
 ///
-/// Its memory stays within the limits that it has, and swapped where the machine swaps. terrace watches its faults
-/// from another core, predicts the next pages and has the kernel fetch them ahead. Nothing is moved; when this ends,
-/// by Ctrl-C or with --for, the program runs on as before. It sees the limits that it has: only programs that
-/// `terrace run` starts see memory as without them.
+/// Its memory stays within the limits that it has, and swapped where the machine swaps. terrace
+/// watches its faults from another core, predicts the next pages and has the kernel fetch them
+/// ahead. Nothing is moved; when this ends, by Ctrl-C or with --for, the program runs on as before.
+/// It sees the limits that it has: only programs that `terrace run` starts see memory as without
+/// them.
 #[derive(Args)]
 #[command(
     override_usage = "terrace attach [OPTIONS] <PID|--cgroup PATH|--unit NAME|--container ID>"
@@ -51,8 +52,9 @@ pub struct Attach {
 
     /// Endurance of the device, as 600TBW
     ///
-    /// The table then shows the lifetime of the device if the machine goes on writing to its swap areas at the mean rate
-    /// of the time attached. What the device writes by itself (write amplification) is not in it.
+    /// The table then shows the lifetime of the device if the machine goes on writing to its swap
+    /// areas at the mean rate of the time attached. What the device writes by itself (write
+    /// amplification) is not in it.
     #[arg(long, value_name = "TBW", value_parser = Endurance::parse, allow_hyphen_values = true)]
     pub endurance: Option<Endurance>,
 

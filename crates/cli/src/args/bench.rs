@@ -13,8 +13,8 @@ use terrace_base::count::whole;
 /// Run a suite of real programs in all ways, and compare the ways
 ///
 /// Each program runs all in DRAM, with the kernel's swap, with the kernel's swap without readahead
-/// (kernel-cpf), and with terrace once for each --prefetch. The ways take turns, --repeat times. Each
-/// program checks its own result. All changes of the machine are undone.
+/// (kernel-cpf), and with terrace once for each --prefetch. The ways take turns, --repeat times.
+/// Each program checks its own result. All changes of the machine are undone.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -10,8 +10,9 @@ use terrace_base::count::whole;
 
 /// Measure the costs of swapping on this machine, for the simulator
 ///
-/// A probe runs under a DRAM budget for some seconds and touches memory in a known order. Then the last-level cache is
-/// measured as programs get it: its size, which may be far less than the processor states, and the time to fill it again.
+/// A probe runs under a DRAM budget for some seconds and touches memory in a known order. Then the
+/// last-level cache is measured as programs get it: its size, which may be far less than the
+/// processor states, and the time to fill it again.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -9,10 +9,11 @@ use super::Results;
 
 /// Work out delay, energy and area of a block of the TCAM
 ///
-/// An analytical model: lines are resistances and capacitances, transistors follow the alpha-power law. One figure is
-/// fitted, the resistance of a flash transistor, to the published delay of the flash port memory; --json names each
-/// figure with its source. The published figures (Fedorov 2016, table 4.1) stand beside the model's. Where ngspice is
-/// installed, it simulates the match line and a bitline as well.
+/// An analytical model: lines are resistances and capacitances, transistors follow the alpha-power
+/// law. One figure is fitted, the resistance of a flash transistor, to the published delay of the
+/// flash port memory; --json names each figure with its source. The published figures (Fedorov
+/// 2016, table 4.1) stand beside the model's. Where ngspice is installed, it simulates the match
+/// line and a bitline as well.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -10,9 +10,9 @@ use super::level::{Common, Level};
 
 /// Say how often programs miss at every size of DRAM
 ///
-/// A curve for each replacement policy: the share of the touches of pages that is not in DRAM, over its size. lru
-/// takes one pass over the traces for all sizes. For other policies a sample of the pages is simulated at each
-/// size, with as large a share of DRAM, and the error to expect is said.
+/// A curve for each replacement policy: the share of the touches of pages that is not in DRAM, over
+/// its size. lru takes one pass over the traces for all sizes. For other policies a sample of the
+/// pages is simulated at each size, with as large a share of DRAM, and the error to expect is said.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -13,9 +13,10 @@ use super::Results;
 
 /// Run a program with a slow memory of choice, and say what it writes
 ///
-/// Mappings and blocks of malloc of 1 MiB or more are put into extended memory: a bounded share of it is in DRAM,
-/// the rest in an emulated memory, in a file or on a block device. At the end a table says what every write scheme would have
-/// written on the evictions of this run, from the contents of the pages.
+/// Mappings and blocks of malloc of 1 MiB or more are put into extended memory: a bounded share of
+/// it is in DRAM, the rest in an emulated memory, in a file or on a block device. At the end a
+/// table says what every write scheme would have written on the evictions of this run, from the
+/// contents of the pages.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -43,8 +44,9 @@ pub struct Extend {
 
     /// Slow memory: a technology, which is emulated, a directory for a file, or a block device
     ///
-    /// `terrace list memories` lists technologies. A directory has a slash in its name: ./tier. A block device must
-    /// be free and blank: it is taken as a whole, and what it holds is discarded at the end.
+    /// `terrace list memories` lists technologies. A directory has a slash in its name: ./tier. A
+    /// block device must be free and blank: it is taken as a whole, and what it holds is discarded
+    /// at the end.
     #[arg(long, value_name = "MEMORY", default_value = "pcm")]
     memory: String,
 
@@ -54,8 +56,9 @@ pub struct Extend {
 
     /// Predictor of the pages to fetch ahead, or off
     ///
-    /// `terrace list predictors` lists predictors. Settings follow the name, as stream:depth=64. The default
-    /// foresees passes over arrays, and fetches nothing where pages are touched at random.
+    /// `terrace list predictors` lists predictors. Settings follow the name, as stream:depth=64.
+    /// The default foresees passes over arrays, and fetches nothing where pages are touched at
+    /// random.
     #[arg(long, value_name = "NAME", default_value = "stream", value_parser = predictor)]
     prefetch: String,
 
@@ -79,7 +82,8 @@ pub struct Extend {
 
     /// A placement file, of terrace place -o: objects of its sites are not extended
     ///
-    /// Their bytes are taken off the DRAM of extended memory. Only objects that would be extended matter.
+    /// Their bytes are taken off the DRAM of extended memory. Only objects that would be extended
+    /// matter.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub place: Option<PathBuf>,
 

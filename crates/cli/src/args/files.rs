@@ -10,9 +10,10 @@ use super::level::{Common, Level};
 
 /// Simulate a page cache in DRAM with flash behind it and a disk
 ///
-/// Says how many reads a flash level would serve, how much time that saves, how much is written to the flash and
-/// how long it lives (Koob 2010, the extended buffer cache). Requests are served one after the other in virtual
-/// time. Where options have several values, all combinations are simulated, and compared with the first.
+/// Says how many reads a flash level would serve, how much time that saves, how much is written to
+/// the flash and how long it lives (Koob 2010, the extended buffer cache). Requests are served one
+/// after the other in virtual time. Where options have several values, all combinations are
+/// simulated, and compared with the first.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

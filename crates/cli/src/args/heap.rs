@@ -9,12 +9,12 @@ use super::Results;
 
 /// Inspect, check and compact pools of the persistent heap
 ///
-/// A pool is a file in which a program keeps data with the library terrace-heap, so that they survive
-/// the program's end and crashes. All commands but compact, create and remove only read: recovery runs in private
-/// memory, and the file stays as it is. A pool that is open elsewhere is refused: close it first, or have
-/// the program that has it open make a copy (Heap::copy in Rust, nvm_copy in C). A copy that cp or another
-/// tool makes of an open pool may hold parts of changes; opening it is refused where the file system tells
-/// such copies from originals.
+/// A pool is a file in which a program keeps data with the library terrace-heap, so that they
+/// survive the program's end and crashes. All commands but compact, create and remove only read:
+/// recovery runs in private memory, and the file stays as it is. A pool that is open elsewhere is
+/// refused: close it first, or have the program that has it open make a copy (Heap::copy in Rust,
+/// nvm_copy in C). A copy that cp or another tool makes of an open pool may hold parts of changes;
+/// opening it is refused where the file system tells such copies from originals.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -33,9 +33,9 @@ pub struct Heap {
 pub enum Command {
     /// Show how a pool is filled: chunks, objects by size, fragmentation, logs and roots
     ///
-    /// A pool is divided into chunks. Objects up to half a chunk share chunks with others of their size
-    /// class (a run); larger objects have chunks of their own. Each object in use has a record in a log,
-    /// from which free chunks, slots and places for records follow.
+    /// A pool is divided into chunks. Objects up to half a chunk share chunks with others of their
+    /// size class (a run); larger objects have chunks of their own. Each object in use has a record
+    /// in a log, from which free chunks, slots and places for records follow.
     #[command(after_long_help = "\
 Examples:
   terrace heap info app.pool
@@ -43,12 +43,13 @@ Examples:
     Info(Pool),
     /// Find damage in a pool
     ///
-    /// Checks everything that the format protects: header, regions, chunk words, lanes and their intents,
-    /// records of objects, transaction logs, roots and the objects they point to, and that unused space is
-    /// empty. Looks into containers: the order of keys, the hashes and places of entries, counts, and that
-    /// each object is in use and belongs to one container. Each finding is a sentence with its offset; the
-    /// first 100 are printed, with the number of the rest. The state that a crash leaves is no finding:
-    /// opening a pool recovers from it. Contents are checked where the pool has checksums of them.
+    /// Checks everything that the format protects: header, regions, chunk words, lanes and their
+    /// intents, records of objects, transaction logs, roots and the objects they point to, and that
+    /// unused space is empty. Looks into containers: the order of keys, the hashes and places of
+    /// entries, counts, and that each object is in use and belongs to one container. Each finding
+    /// is a sentence with its offset; the first 100 are printed, with the number of the rest. The
+    /// state that a crash leaves is no finding: opening a pool recovers from it. Contents are
+    /// checked where the pool has checksums of them.
     ///
     /// The exit code is 0 if the pool is sound, and 1 if it is not.
     #[command(after_long_help = "\
@@ -68,8 +69,8 @@ Examples:
     /// meanwhile. A program compacts a pool that it has open itself (Heap::compact_some in Rust,
     /// nvm_compact in C).
     ///
-    /// The pool is checked first, and a file that is no pool is not written. Holes of a sparse file are
-    /// allocated on the disk; a message says how much.
+    /// The pool is checked first, and a file that is no pool is not written. Holes of a sparse file
+    /// are allocated on the disk; a message says how much.
     ///
     /// A container that is damaged is left out and named, and the others are compacted; the exit
     /// code is then 1.
@@ -85,15 +86,15 @@ Example:
 
 /// Copy a pool to a new file
 ///
-/// The copy holds what the pool holds, opens as a pool that was closed, and gets its name when it is whole
-/// and durable.
+/// The copy holds what the pool holds, opens as a pool that was closed, and gets its name when it
+/// is whole and durable.
 ///
-/// A pool is copied by the process that has it open for writing; other processes copy it only while none
-/// has. So a pool that a program has open is refused here: the program makes the copy itself, while its
-/// threads go on (Heap::copy in Rust, nvm_copy in C).
+/// A pool is copied by the process that has it open for writing; other processes copy it only while
+/// none has. So a pool that a program has open is refused here: the program makes the copy itself,
+/// while its threads go on (Heap::copy in Rust, nvm_copy in C).
 ///
-/// A file that another tool has copied while the pool was open may hold parts of changes. If it is all that
-/// is left, this command makes a pool of it, and a message says so.
+/// A file that another tool has copied while the pool was open may hold parts of changes. If it is
+/// all that is left, this command makes a pool of it, and a message says so.
 #[derive(Args)]
 #[command(after_long_help = "\
 Example:
@@ -110,8 +111,9 @@ pub struct Copy {
 
 /// Create a pool without anything in it
 ///
-/// Programs create their pools themselves; this is for a pool with other options than theirs. With checksums of
-/// contents, a container returns what was written to it, or an error, whatever the disk does to the file.
+/// Programs create their pools themselves; this is for a pool with other options than theirs. With
+/// checksums of contents, a container returns what was written to it, or an error, whatever the
+/// disk does to the file.
 #[derive(Args)]
 #[command(after_long_help = "\
 Example:
@@ -132,13 +134,15 @@ pub struct Create {
 
 /// Write what can be read of a damaged pool to a new one
 ///
-/// The new pool has the same roots, and containers of the same types with all entries and elements that can be
-/// read. Each container has a line with the number of its entries; what could not be read is said by a sentence
-/// each, up to 100 of them, with the number of the rest. The damaged pool stays as it is.
+/// The new pool has the same roots, and containers of the same types with all entries and elements
+/// that can be read. Each container has a line with the number of its entries; what could not be
+/// read is said by a sentence each, up to 100 of them, with the number of the rest. The damaged
+/// pool stays as it is.
 ///
-/// In a pool with checksums of contents, what is salvaged is what was written; in others it is what is
-/// structurally sound. Of a vector, the elements before the first damaged one are salvaged. Objects that a
-/// program reaches by its own pointers are not. The new pool is made in memory first.
+/// In a pool with checksums of contents, what is salvaged is what was written; in others it is what
+/// is structurally sound. Of a vector, the elements before the first damaged one are salvaged.
+/// Objects that a program reaches by its own pointers are not. The new pool is made in memory
+/// first.
 ///
 /// The exit code is 0 if all was salvaged, 3 if a part was, and 4 if nothing was.
 #[derive(Args)]
@@ -180,8 +184,8 @@ impl From<Whether> for bool {
 
 /// Remove a container from a pool, with all that it holds
 ///
-/// The room becomes free for other objects of the pool. If the command is killed meanwhile, the container is
-/// gone, or there as it was.
+/// The room becomes free for other objects of the pool. If the command is killed meanwhile, the
+/// container is gone, or there as it was.
 #[derive(Args)]
 #[command(after_long_help = "\
 Example:
@@ -199,9 +203,9 @@ pub struct Remove {
 
 /// Print the structures of a pool: header, chunks, lanes, intents, records, roots
 ///
-/// Each has a line. The pool is shown as its last user left it, before recovery, with damage marked.
-/// crates/heap/FORMAT.md describes the fields. All numbers are decimal; offsets count bytes from the
-/// beginning of the pool. The JSON has one document a line.
+/// Each has a line. The pool is shown as its last user left it, before recovery, with damage
+/// marked. crates/heap/FORMAT.md describes the fields. All numbers are decimal; offsets count bytes
+/// from the beginning of the pool. The JSON has one document a line.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -15,8 +15,8 @@ use super::level::{Common, Level};
 /// Cores with private caches run the programs whose accesses the traces hold, or a program that is
 /// started here. Misses and write-backs of the private caches go to a last-level cache. Results are
 /// its misses, the lines that it writes to memory, and their consequences for the memory behind it:
-/// bandwidth, instructions per cycle, energy and lifetime. Private levels are simulated once for any
-/// number of policies and sizes.
+/// bandwidth, instructions per cycle, energy and lifetime. Private levels are simulated once for
+/// any number of policies and sizes.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -10,11 +10,12 @@ use super::level::{Common, Level};
 
 /// Simulate tasks that take turns on cores with a shared last-level cache
 ///
-/// Tasks that share a core throw each other's lines out of the last-level cache, and each begins its turn with
-/// misses. Longer turns spread these misses over more time (Fedorov 2016, chapter 3). Results are the run time
-/// of each task under each policy of turns, its misses, IPC and share of the core, what was replaced
-/// while it was away (figure 3.2), and its misses per millisecond after a switch (figure 3.3). Where options
-/// have several values, all combinations are simulated, and compared with the first.
+/// Tasks that share a core throw each other's lines out of the last-level cache, and each begins
+/// its turn with misses. Longer turns spread these misses over more time (Fedorov 2016, chapter 3).
+/// Results are the run time of each task under each policy of turns, its misses, IPC and share of
+/// the core, what was replaced while it was away (figure 3.2), and its misses per millisecond after
+/// a switch (figure 3.3). Where options have several values, all combinations are simulated, and
+/// compared with the first.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -68,7 +68,8 @@ use std::time::Duration;
 use clap::{ArgAction, Parser, Subcommand};
 use terrace_base::Nanos;
 
-/// Without empty lines around the usage and without a heading of options, all commands fit a screen.
+/// Without empty lines around the usage and without a heading of options, all commands fit a
+/// screen.
 const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\nCommands:\n{subcommands}\n\n{options}";
 
 #[derive(Parser)]

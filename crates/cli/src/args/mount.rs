@@ -16,9 +16,10 @@ use super::Results;
 
 /// Mount a directory with a flash level for the reads of its files
 ///
-/// Pages that are read again and again are kept on flash: a file, or a block device. Writes go to the directory
-/// before they are acknowledged, and the flash never has the only copy of a byte. Its pages are found again by the
-/// next mount, also after a crash. What changes in the directory behind the mount is dropped.
+/// Pages that are read again and again are kept on flash: a file, or a block device. Writes go to
+/// the directory before they are acknowledged, and the flash never has the only copy of a byte. Its
+/// pages are found again by the next mount, also after a crash. What changes in the directory
+/// behind the mount is dropped.
 #[derive(Args)]
 #[command(
     override_usage = "terrace mount [OPTIONS] SOURCE MOUNTPOINT\n       terrace mount --status MOUNTPOINT\n       terrace mount --control MOUNTPOINT COMMAND"
@@ -49,14 +50,15 @@ pub struct Mount {
 
     /// The flash level: a file, or a block device
     ///
-    /// A file is made if it is not there. A block device must be free and blank, or hold such a level: it is taken as a whole.
+    /// A file is made if it is not there. A block device must be free and blank, or hold such a
+    /// level: it is taken as a whole.
     #[arg(long, value_name = "FLASH")]
     flash: Option<PathBuf>,
 
     /// Emulate it: a technology, or factors, as 10,20
     ///
-    /// Its contents are in DRAM. Factors, for reads and writes, are multiples of the time of a copy in DRAM. `terrace list memories` lists
-    /// technologies.
+    /// Its contents are in DRAM. Factors, for reads and writes, are multiples of the time of a copy
+    /// in DRAM. `terrace list memories` lists technologies.
     #[arg(
         long,
         value_name = "MEMORY",
@@ -74,8 +76,8 @@ pub struct Mount {
 
     /// What fills it: victim, or exact
     ///
-    /// victim: reads that the kernel's page cache does not serve. exact: what a DRAM level of --dram evicts, without
-    /// the kernel's page cache.
+    /// victim: reads that the kernel's page cache does not serve. exact: what a DRAM level of
+    /// --dram evicts, without the kernel's page cache.
     #[arg(
         long,
         value_enum,
@@ -94,8 +96,8 @@ pub struct Mount {
 
     /// Which pages are written to flash
     ///
-    /// `terrace list admission` lists policies; several have + between them. The default is second-read, and all with
-    /// --mode exact.
+    /// `terrace list admission` lists policies; several have + between them. The default is
+    /// second-read, and all with --mode exact.
     #[arg(long, value_name = "POLICY", value_parser = Chain::parse)]
     admission: Option<Chain>,
 
@@ -113,9 +115,9 @@ pub struct Mount {
 
     /// How long names and attributes are kept
     ///
-    /// SOURCE is not asked for them meanwhile, nor for directories. As 1s, 10m or 2h. What others change in SOURCE is
-    /// seen that much later; what is changed through the mount is seen at once. 0 keeps names and attributes for a
-    /// second, and no directories.
+    /// SOURCE is not asked for them meanwhile, nor for directories. As 1s, 10m or 2h. What others
+    /// change in SOURCE is seen that much later; what is changed through the mount is seen at once.
+    /// 0 keeps names and attributes for a second, and no directories.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = attributes)]
     attributes: Duration,
 
@@ -125,8 +127,9 @@ pub struct Mount {
 
     /// Record each read and write of a file, for terrace sim files
     ///
-    /// A trace (Parquet), with places of files as addresses, and microseconds as instructions. --mode victim shows what
-    /// the kernel's page cache asks for, with what it reads ahead; exact, what programs ask for.
+    /// A trace (Parquet), with places of files as addresses, and microseconds as instructions.
+    /// --mode victim shows what the kernel's page cache asks for, with what it reads ahead; exact,
+    /// what programs ask for.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub record: Option<PathBuf>,
 
@@ -136,13 +139,15 @@ pub struct Mount {
 
     /// Tell a mount what to keep: warm, pin, exclude, size, flush, list
     ///
-    /// By root and the user who has mounted. PATH is below MOUNTPOINT. What is pinned and excluded the flash level
-    /// keeps, so that it holds in later mounts as well.
-    ///   warm PATH         read a file or a tree into the flash level, and say what was not admitted
-    ///   pin PATH          admit all pages there, whatever --admission says (but not --endurance), and keep them;
-    ///                     up to three quarters of the flash level
+    /// By root and the user who has mounted. PATH is below MOUNTPOINT. What is pinned and
+    /// excluded the flash level keeps, so that it holds in later mounts as well.
+    ///   warm PATH         read a file or a tree into the flash level, and say what was
+    ///                     not admitted
+    ///   pin PATH          admit all pages there, whatever --admission says (but not
+    ///                     --endurance), and keep them; up to three quarters of the flash level
     ///   unpin PATH        take that back
-    ///   exclude PATTERN   admit no more pages of files: *.iso by name, db/*.log by path, larger-than=1G by size
+    ///   exclude PATTERN   admit no more pages of files: *.iso by name, db/*.log by path,
+    ///                     larger-than=1G by size
     ///   include PATTERN   take that back; larger-than by size
     ///   size SIZE         grow or shrink the flash file; pages in the part that stays are kept
     ///   flush PATH        forget the pages of a file or a tree

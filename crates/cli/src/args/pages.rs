@@ -15,11 +15,10 @@ use super::measured::Measured;
 /// Simulate machines with DRAM and a slower memory at the level of pages
 ///
 /// The programs whose accesses the traces hold run on a machine of their own, all together, in
-/// virtual time: threads touch pages, fault, and wait for the device. It is said how often they
-/// missed, how much was written, how much slower they were than with DRAM alone, and how long the
-/// slower memory would last. Where options have several values, all combinations are simulated in
-/// one pass. With --write, the contents of pages that leave DRAM are given to write schemes: how much
-/// each would write, and which lines that would wear out.
+/// virtual time: threads touch pages, fault, and wait for the device. Reports misses, bytes
+/// written, slow-down and lifetime. Where options have several values, all combinations are
+/// simulated in one pass. With --write, the contents of pages that leave DRAM are given to write
+/// schemes: how much each would write, and which lines that would wear out.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -16,10 +16,10 @@ use super::settings::catalogue;
 
 /// Find out which allocations of a program belong in fast memory
 ///
-/// The trace says what the program allocated, where in its source, and how it used it. Caches are simulated, and for each
-/// allocation site what the program gains if its objects are in a small fast memory and the rest in a slow one. Results
-/// are the sites by their gain, the times with all memory slow, with this placement and with all memory fast, and a
-/// placement file.
+/// The trace says what the program allocated, where in its source, and how it used it. Caches are
+/// simulated, and for each allocation site what the program gains if its objects are in a small
+/// fast memory and the rest in a slow one. Results are the sites by their gain, the times with all
+/// memory slow, with this placement and with all memory fast, and a placement file.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -15,8 +15,8 @@ use super::trace::parse_level;
 /// Record every memory access of a program
 ///
 /// The program runs unmodified in qemu-user with a plug-in; input, output and exit code are the
-/// program's own. Threads, forked processes and programs that it starts are recorded, too. Accesses of
-/// the kernel are not; what it writes into the program's memory is with --contents.
+/// program's own. Threads, forked processes and programs that it starts are recorded, too. Accesses
+/// of the kernel are not; what it writes into the program's memory is with --contents.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -50,27 +50,30 @@ pub struct Record {
 
     /// Also record what pages hold, at --level pages
     ///
-    /// Each row then says which words of its page have changed since they were last recorded, also those that
-    /// the kernel has written, so that the contents of any page are known at any time of the trace. A sample of
-    /// the rows carries a checksum of the page; `terrace trace info` verifies them.
+    /// Each row then says which words of its page have changed since they were last recorded, also
+    /// those that the kernel has written, so that the contents of any page are known at any time of
+    /// the trace. A sample of the rows carries a checksum of the page; `terrace trace info`
+    /// verifies them.
     #[arg(long)]
     pub contents: bool,
 
     /// Also record which loads addresses come from, for `terrace sim llc`
     ///
-    /// A load whose address another has loaded waits for it, as in a list that is followed; without this all loads
-    /// overlap. Found in the registers of the program's instructions: what passes through memory is not followed.
+    /// A load whose address another has loaded waits for it, as in a list that is followed; without
+    /// this all loads overlap. Found in the registers of the program's instructions: what passes
+    /// through memory is not followed.
     #[arg(long, hide_short_help = true)]
     pub dependences: bool,
 
     /// Record only what `terrace extend` would extend: large mappings and blocks of malloc
     ///
-    /// These are private anonymous mappings of 1 MiB or more. A simulation of such a trace can be compared with what
-    /// `terrace extend` measures, which `terrace sim pages --help` explains.
+    /// These are private anonymous mappings of 1 MiB or more. A simulation of such a trace can be
+    /// compared with what `terrace extend` measures, which `terrace sim pages --help` explains.
     #[arg(long)]
     pub extended: bool,
 
-    /// With --extended, also record small blocks of malloc, in the heap of `terrace extend --small-blocks`
+    /// With --extended, also record small blocks of malloc, in the heap of `terrace extend
+    /// --small-blocks`
     ///
     /// The program gets that heap, so that its blocks lie where that of `terrace extend` has them.
     #[arg(long, requires = "extended", hide_short_help = true)]
@@ -78,9 +81,10 @@ pub struct Record {
 
     /// Also record allocations of SIZE (32K) or more
     ///
-    /// For `terrace place`. Blocks of malloc and its like, so of C++'s new, and anonymous mappings that the program makes: address, size,
-    /// lifetime, and the calls that led to each, with functions and lines where the program has them (-g). Programs
-    /// that are linked statically do not tell of theirs.
+    /// For `terrace place`. Blocks of malloc and its like, so of C++'s new, and anonymous mappings
+    /// that the program makes: address, size, lifetime, and the calls that led to each, with
+    /// functions and lines where the program has them (-g). Programs that are linked statically do
+    /// not tell of theirs.
     #[arg(
         long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "32K",
         value_parser = Bytes::parse
@@ -99,8 +103,8 @@ pub struct Record {
 
     /// Most memory that the emulator may take
     ///
-    /// The recording ends when the emulator and the processes that it runs take more together; the trace up to there is
-    /// kept. Half of the available memory if not given.
+    /// The recording ends when the emulator and the processes that it runs take more together; the
+    /// trace up to there is kept. Half of the available memory if not given.
     #[arg(long, value_name = "SIZE", value_parser = super::memory, allow_hyphen_values = true)]
     pub memory_limit: Option<Bytes>,
 
@@ -134,7 +138,7 @@ pub enum Filter {
     /// All accesses
     #[default]
     None,
-    /// The misses and write-backs of private caches of each thread (32 KiB and 256 KiB, 8 ways, LRU,
-    /// write-back)
+    /// The misses and write-backs of private caches of each thread (32 KiB and 256 KiB, 8 ways,
+    /// LRU, write-back)
     L1l2,
 }

@@ -17,8 +17,8 @@ pub const STANDARD: &str = "-";
 pub struct Results {
     /// Write results as JSON to FILE; without FILE, print it
     ///
-    /// With the effective settings. JSON on standard output, which - names as well, takes the place of
-    /// the table. Where a file to be read follows, write --json=-.
+    /// With the effective settings. JSON on standard output, which - names as well, takes the place
+    /// of the table. Where a file to be read follows, write --json=-.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STANDARD)]
     pub json: Option<PathBuf>,
 
@@ -36,7 +36,8 @@ pub struct Results {
 
     /// Write results as a page with plots to FILE
     ///
-    /// Standard output for -. Tables, plots, effective settings and the machine, in one file of HTML that loads nothing.
+    /// Standard output for -. Tables, plots, effective settings and the machine, in one file of
+    /// HTML that loads nothing.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
@@ -146,7 +147,8 @@ pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == STANDARD
 }
 
-/// Whether a regular file that is there is empty or begins as JSON does. Other files may be anything.
+/// Whether a regular file that is there is empty or begins as JSON does. Other files may be
+/// anything.
 fn may_be_json(path: &Path) -> bool {
     if !path.is_file() {
         return true;

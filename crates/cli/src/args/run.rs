@@ -42,15 +42,16 @@ pub struct Run {
 
     /// Footprint of the program: all memory that it uses
     ///
-    /// Without it, and if --dram is a share, a first run measures the footprint. That run ends when the program ends; see
-    /// --measure for one that does not end by itself.
+    /// Without it, and if --dram is a share, a first run measures the footprint. That run ends when
+    /// the program ends; see --measure for one that does not end by itself.
     #[arg(long, value_name = "SIZE", value_parser = super::memory, allow_hyphen_values = true)]
     pub footprint: Option<Bytes>,
 
     /// Take the footprint from the run: its peak after TIME
     ///
-    /// For a server, which does not end by itself, as --measure 30s. The program starts without a limit. After this time the tier is prepared, and the program gets its share of what
-    /// it has used so far, in steps that the machine can bear; it is not started twice.
+    /// For a server, which does not end by itself, as --measure 30s. The program starts without a
+    /// limit. After this time the tier is prepared, and the program gets its share of what it has
+    /// used so far, in steps that the machine can bear; it is not started twice.
     #[arg(long, value_name = "TIME", value_parser = super::time, allow_hyphen_values = true,
           conflicts_with_all = ["footprint", "compare", "repeat"])]
     pub measure: Option<Duration>,
@@ -60,59 +61,64 @@ pub struct Run {
 
     /// Compressed pool in front of the tier: off, auto, or a compressor
     ///
-    /// The kernel's zswap keeps compressed pages in DRAM, so that fewer faults wait for a disk. `auto`
-    /// takes the first of lz4, lzo-rle, lzo and zstd that the kernel has. Settings follow the name, as
-    /// lzo:pool=30,accept=90,shrinker=on: the largest pool in percent of the machine's memory (20), the
-    /// percentage of it below which a pool that was full takes pages again (90), and whether the kernel
-    /// writes idle pages of it to the tier (off). Without the option zswap stays as the machine has it.
+    /// The kernel's zswap keeps compressed pages in DRAM, so that fewer faults wait for a disk.
+    /// `auto` takes the first of lz4, lzo-rle, lzo and zstd that the kernel has. Settings follow
+    /// the name, as lzo:pool=30,accept=90,shrinker=on: the largest pool in percent of the machine's
+    /// memory (20), the percentage of it below which a pool that was full takes pages again (90),
+    /// and whether the kernel writes idle pages of it to the tier (off). Without the option zswap
+    /// stays as the machine has it.
     #[arg(long, value_name = "NAME", value_parser = zswap::Spec::parse, hide_short_help = true)]
     pub zswap: Option<zswap::Spec>,
 
     /// A placement file, of terrace place -o: objects of its sites stay in DRAM
     ///
-    /// Within the budget: their pages are locked as they are touched, or with --tier node:N come to the fast node. For
-    /// programs that are linked dynamically, as they were recorded, or rebuilt with the same debug symbols. With
-    /// --compare also without steering, or with what is placed alone on the fast node, as `placed`.
+    /// Within the budget: their pages are locked as they are touched, or with --tier node:N come to
+    /// the fast node. For programs that are linked dynamically, as they were recorded, or rebuilt
+    /// with the same debug symbols. With --compare also without steering, or with what is placed
+    /// alone on the fast node, as `placed`.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub place: Option<PathBuf>,
 
     /// Predictor of the fetches, or off
     ///
-    /// It foresees the pages to fetch ahead. `off` leaves the kernel as it is. `terrace list predictors` lists predictors. Settings follow the
-    /// name, as stream:depth=64,queue=fifo; `terrace explain stream` lists them.
+    /// It foresees the pages to fetch ahead. `off` leaves the kernel as it is. `terrace list
+    /// predictors` lists predictors. Settings follow the name, as stream:depth=64,queue=fifo;
+    /// `terrace explain stream` lists them.
     #[arg(long, value_name = "NAME", value_parser = parse_prefetch, default_value = "auto")]
     pub prefetch: Prefetch,
 
     /// What leaves DRAM before the kernel needs room: hold, or kernel for its choice alone
     ///
-    /// `hold` lets pages go right behind a pass over more memory than DRAM, and holds the others. Several
-    /// are compared, as hold,kernel. `terrace explain hold` lists its settings.
+    /// `hold` lets pages go right behind a pass over more memory than DRAM, and holds the others.
+    /// Several are compared, as hold,kernel. `terrace explain hold` lists its settings.
     #[arg(long, value_name = "NAME", value_parser = evictions, default_value = "hold",
           hide_short_help = true)]
     pub eviction: Evictions,
 
     /// Which pages lie in DRAM, where the tier is a memory node
     ///
-    /// With --tier node:N all memory of the program comes to that node at first, and pages go to DRAM and back as this
-    /// policy decides: benefit (the default), sampled, hot, or never, which leaves all on the slower node. `terrace
-    /// list migration` lists policies, and `terrace explain hot` their settings. Accesses are seen by hint faults of
-    /// the kernel's NUMA balancing, about once a second for each page; so shorter intervals show no more.
+    /// With --tier node:N all memory of the program comes to that node at first, and pages go to
+    /// DRAM and back as this policy decides: benefit (the default), sampled, hot, or never, which
+    /// leaves all on the slower node. `terrace list migration` lists policies, and `terrace explain
+    /// hot` their settings. Accesses are seen by hint faults of the kernel's NUMA balancing, about
+    /// once a second for each page; so shorter intervals show no more.
     #[arg(long, value_name = "NAME", value_parser = live_migration, hide_short_help = true)]
     pub migration: Option<migration::Spec>,
 
     /// Learn from earlier runs of the same program, by the misses that this file holds
     ///
-    /// The first run writes the file; the next one follows it from its first miss on, and writes it anew if
-    /// most misses were not foreseen. It helps programs that do the same in each run, as a daily job.
-    /// Addresses of the program's memory are not chosen at random meanwhile.
+    /// The first run writes the file; the next one follows it from its first miss on, and writes it
+    /// anew if most misses were not foreseen. It helps programs that do the same in each run, as a
+    /// daily job. Addresses of the program's memory are not chosen at random meanwhile.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub learn: Option<PathBuf>,
 
     /// Run the program in all ways and compare them
     ///
-    /// The ways are unlimited DRAM (all-dram), the kernel's swap (kernel), the kernel's swap without
-    /// readahead (kernel-cpf), and terrace. With --tier node:N they are all-dram, the kernel's own tiering
-    /// (kernel-tiering), which knows no budget, terrace with all on the slower node, and terrace.
+    /// The ways are unlimited DRAM (all-dram), the kernel's swap (kernel), the kernel's swap
+    /// without readahead (kernel-cpf), and terrace. With --tier node:N they are all-dram, the
+    /// kernel's own tiering (kernel-tiering), which knows no budget, terrace with all on the slower
+    /// node, and terrace.
     #[arg(long)]
     pub compare: bool,
 
@@ -131,8 +137,9 @@ pub struct Run {
 
     /// Begin to count after this time: 30s, 10m, 2h
     ///
-    /// What a program does first, as to load its data, is then left out of faults, prefetches, the tier's traffic,
-    /// waits and lifetime. Times, peaks and the footprint are always those of the whole run.
+    /// What a program does first, as to load its data, is then left out of faults, prefetches, the
+    /// tier's traffic, waits and lifetime. Times, peaks and the footprint are always those of the
+    /// whole run.
     #[arg(long, value_name = "TIME", value_parser = super::time, allow_hyphen_values = true)]
     pub after: Option<Duration>,
 
@@ -141,16 +148,18 @@ pub struct Run {
 
     /// Endurance of the device, as 600TBW
     ///
-    /// The table then shows the lifetime of the device if writing goes on at the mean rate of the whole run, or from
-    /// --after on. What the device writes by itself (write amplification) is not in it.
+    /// The table then shows the lifetime of the device if writing goes on at the mean rate of the
+    /// whole run, or from --after on. What the device writes by itself (write amplification) is not
+    /// in it.
     #[arg(long, value_name = "TBW", value_parser = Endurance::parse, allow_hyphen_values = true)]
     pub endurance: Option<Endurance>,
 
     /// Look at what is written to the tier, which must be zram
     ///
-    /// The table then says how many of the pages written were zeros, repeated one word, or held what they had
-    /// held when they were written before. It is a part of them, whose share is said: a page that is back in
-    /// DRAM before its place was looked at is not seen. Looking takes a tenth of a processor at most.
+    /// The table then says how many of the pages written were zeros, repeated one word, or held
+    /// what they had held when they were written before. It is a part of them, whose share is said:
+    /// a page that is back in DRAM before its place was looked at is not seen. Looking takes a
+    /// tenth of a processor at most.
     #[arg(long, hide_short_help = true)]
     pub writes: bool,
 
@@ -162,8 +171,8 @@ pub struct Run {
 
     /// Let the program have huge pages under a budget
     ///
-    /// By default it has none if its DRAM is less than its footprint: a huge page needs the room of 512
-    /// pages at once, and is moved to the tier as a whole.
+    /// By default it has none if its DRAM is less than its footprint: a huge page needs the room of
+    /// 512 pages at once, and is moved to the tier as a whole.
     #[arg(long, hide_short_help = true)]
     pub huge_pages: bool,
 

@@ -20,10 +20,11 @@ use super::{AsUser, Results};
 
 /// Give programs that share a CPU longer turns
 ///
-/// Programs that take turns on a CPU throw each other's data out of the last-level cache, and each turn begins with
-/// the misses that bring them back. The kernel's turns are 3 or 4 ms; longer ones have fewer of these misses.
-/// Programs that sleep are left alone, and get the CPU at once when they wake up. Each program's share of CPU time
-/// stays as it is. All changes are undone at the end.
+/// Programs that take turns on a CPU throw each other's data out of the last-level cache, and each
+/// turn begins with the misses that bring them back. The kernel's turns are 3 or 4 ms; longer ones
+/// have fewer of these misses. Programs that sleep are left alone, and get the CPU at once when
+/// they wake up. Each program's share of CPU time stays as it is. All changes are undone at the
+/// end.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -65,7 +66,8 @@ pub struct RunMix {
 
     /// A TOML file that names the programs
     ///
-    /// Each is a `[[program]]` with its command, and if wanted its directory and count: how many of it.
+    /// Each is a `[[program]]` with its command, and if wanted its directory and count: how many of
+    /// it.
     #[arg(long, value_name = "MIX", conflicts_with = "programs")]
     pub file: Option<PathBuf>,
 
@@ -96,7 +98,8 @@ pub struct RunMix {
 
 /// Give programs that run already longer turns
 ///
-/// Their threads and what they start are taken in. When this ends, they are scheduled as they were before.
+/// Their threads and what they start are taken in. When this ends, they are scheduled as they were
+/// before.
 #[derive(Args)]
 #[command(override_usage = "terrace sched attach [OPTIONS] <PID...|--cgroup PATH>")]
 #[command(after_long_help = "\
@@ -133,9 +136,9 @@ pub struct AttachMix {
 
 /// Measure what a program loses by sharing the cache
 ///
-/// The program runs alone, then beside a neighbour that sweeps through memory on another CPU, and then beside one on
-/// the same CPU. Before, the last-level cache is measured: a virtual machine may have far less of it than the
-/// processor states.
+/// The program runs alone, then beside a neighbour that sweeps through memory on another CPU, and
+/// then beside one on the same CPU. Before, the last-level cache is measured: a virtual machine may
+/// have far less of it than the processor states.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -162,9 +165,10 @@ pub struct Profile {
 pub struct Turns {
     /// Length of turns: auto, a time, or a policy
     ///
-    /// `auto` is refill where the processor counts misses, and static elsewhere: each turn 30 ms, as a time says.
-    /// refill learns for how long a program's turn has to last; fill ends a turn when the program has filled a
-    /// share of the cache; off leaves turns to the kernel. Settings follow the name, as refill:most=60ms.
+    /// `auto` is refill where the processor counts misses, and static elsewhere: each turn 30 ms,
+    /// as a time says. refill learns for how long a program's turn has to last; fill ends a turn
+    /// when the program has filled a share of the cache; off leaves turns to the kernel. Settings
+    /// follow the name, as refill:most=60ms.
     #[arg(long, value_name = "POLICY", value_parser = Slice::parse, default_value = "auto", allow_hyphen_values = true)]
     pub slice: Slice,
 
@@ -174,9 +178,9 @@ pub struct Turns {
 
     /// How turns are made: auto, rotation or slices
     ///
-    /// rotation schedules one program a CPU as usual, and the others only where nothing else runs (SCHED_IDLE);
-    /// slices asks the kernel for longer slices, which programs that wake up cut short. auto is rotation where it is
-    /// allowed, unless its turns do not come out.
+    /// rotation schedules one program a CPU as usual, and the others only where nothing else runs
+    /// (SCHED_IDLE); slices asks the kernel for longer slices, which programs that wake up cut
+    /// short. auto is rotation where it is allowed, unless its turns do not come out.
     #[arg(long, value_name = "NAME", value_parser = Wanted::parse, default_value = "auto", hide_short_help = true)]
     pub mechanism: Wanted,
 

@@ -20,9 +20,9 @@ use super::circuit::Circuit;
 
 /// Simulate a ternary CAM of flash, for routing tables
 ///
-/// Routes lie in flash blocks of one prefix length each. Updates go to small CMOS blocks in front of them, the
-/// shadow blocks, and are written to flash when one is full, so that the flash lives for years and lookups never
-/// stop (Fedorov 2016, chapter 4).
+/// Routes lie in flash blocks of one prefix length each. Updates go to small CMOS blocks in front
+/// of them, the shadow blocks, and are written to flash when one is full, so that the flash lives
+/// for years and lookups never stop (Fedorov 2016, chapter 4).
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -49,10 +49,11 @@ pub enum Command {
 
 /// Replay updates of a routing table, and say what is written to flash
 ///
-/// Results: entries, blocks, flushed entries and erased blocks of each prefix length; how flushes follow one
-/// another; the shadow blocks that were needed; how long the flash lasts, by the estimate of Fedorov 2016, 4.4.1,
-/// and by the wear that was simulated; the fewest flash writes that any policy could have made; and area, power and
-/// energy of the chip, beside the CMOS chip that it replaces.
+/// Results: entries, blocks, flushed entries and erased blocks of each prefix length; how flushes
+/// follow one another; the shadow blocks that were needed; how long the flash lasts, by the
+/// estimate of Fedorov 2016, 4.4.1, and by the wear that was simulated; the fewest flash writes
+/// that any policy could have made; and area, power and energy of the chip, beside the CMOS chip
+/// that it replaces.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -109,8 +110,8 @@ pub struct Replay {
 
     /// Times of updates whose file has none
     ///
-    /// even: all at the same distance. bursty: in bursts within seconds drawn at random, of log-normal size, fitted to
-    /// real updates.
+    /// even: all at the same distance. bursty: in bursts within seconds drawn at random, of
+    /// log-normal size, fitted to real updates.
     #[arg(long, value_name = "MODEL", default_value = "even", value_parser = times(), hide_short_help = true)]
     pub update_times: Model,
 
@@ -130,10 +131,11 @@ pub struct Replay {
 
     /// Also count the moves that order takes in a conventional TCAM
     ///
-    /// There the first row that matches wins, so that new prefixes need entries to be moved. sorted-end and
-    /// sorted-middle keep rows in order of their lengths, with the free rows at the end or in the middle; partial
-    /// orders only prefixes that contain one another (Shah and Gupta 2001); hermes has a small table take updates
-    /// and moves it into the main one a few entries at a time (Chen and Benson 2017).
+    /// There the first row that matches wins, so that new prefixes need entries to be moved.
+    /// sorted-end and sorted-middle keep rows in order of their lengths, with the free rows at the
+    /// end or in the middle; partial orders only prefixes that contain one another (Shah and Gupta
+    /// 2001); hermes has a small table take updates and moves it into the main one a few entries at
+    /// a time (Chen and Benson 2017).
     #[arg(long)]
     pub orderings: bool,
 
@@ -151,8 +153,8 @@ pub struct Replay {
 
 /// Look addresses up
 ///
-/// The table is loaded into the TCAM; each answer is the longest prefix that contains the address, its next hop,
-/// and the flash block and row in which it lies.
+/// The table is loaded into the TCAM; each answer is the longest prefix that contains the address,
+/// its next hop, and the flash block and row in which it lies.
 #[derive(Args)]
 #[command(after_long_help = "\
 Example:
@@ -174,8 +176,8 @@ pub struct Lookup {
 
 /// Measure lookups a second, beside two crates of tries
 ///
-/// The TCAM is a model in software that says what the chip would answer; tries are faster. All look up the same
-/// addresses, drawn within routes of the table, and must give the same answers.
+/// The TCAM is a model in software that says what the chip would answer; tries are faster. All look
+/// up the same addresses, drawn within routes of the table, and must give the same answers.
 #[derive(Args)]
 #[command(after_long_help = "\
 Example:

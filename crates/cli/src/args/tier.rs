@@ -11,19 +11,21 @@ use terrace_live::tier::{Choice, Spec};
 pub struct Tier {
     /// Slower memory: directory, device, zram[+DIR], node:N
     ///
-    /// In a directory terrace makes swap files. A block device must be blank. `zram` is compressed memory;
-    /// after `zram+` a directory or block device follows, to which pages go that were idle for ten to twenty
-    /// seconds or cannot be compressed (a kernel with CONFIG_ZRAM_WRITEBACK). `existing` is the swap that the
-    /// machine has. `node:1` is a slower memory node, for `terrace run` alone: a CXL expander, DRAM beside HBM, or
-    /// another socket. The default is the state directory.
+    /// In a directory terrace makes swap files. A block device must be blank. `zram` is compressed
+    /// memory; after `zram+` a directory or block device follows, to which pages go that were idle
+    /// for ten to twenty seconds or cannot be compressed (a kernel with CONFIG_ZRAM_WRITEBACK).
+    /// `existing` is the swap that the machine has. `node:1` is a slower memory node, for `terrace
+    /// run` alone: a CXL expander, DRAM beside HBM, or another socket. The default is the state
+    /// directory.
     #[arg(long, value_name = "TIER", value_parser = Spec::parse)]
     tier: Option<Spec>,
 
     /// Largest size of the tier, as 16G
     ///
-    /// By default it is what the footprint needs, twice that; a tier for a program of unknown footprint grows with
-    /// what the program swaps to it, up to twice the machine's memory. Without the option and with it, a tier in a
-    /// directory never takes more than half of the free disk. Of a device the rest is not used.
+    /// By default it is what the footprint needs, twice that; a tier for a program of unknown
+    /// footprint grows with what the program swaps to it, up to twice the machine's memory. Without
+    /// the option and with it, a tier in a directory never takes more than half of the free disk.
+    /// Of a device the rest is not used.
     #[arg(long, value_name = "SIZE", value_parser = Choice::parse_allowed, allow_hyphen_values = true,
           hide_short_help = true)]
     tier_size: Option<Bytes>,

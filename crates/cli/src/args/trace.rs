@@ -29,9 +29,9 @@ pub enum Command {
 
 /// Show accesses, footprint, threads and reuse distances of a trace
 ///
-/// The trace is read once. The reuse distance of a touch is the number of other pages touched since the
-/// last touch of the same page; an LRU memory of n pages hits exactly the touches with a distance below
-/// n. From that follow the misses of an LRU DRAM with a share of the footprint.
+/// The trace is read once. The reuse distance of a touch is the number of other pages touched since
+/// the last touch of the same page; an LRU memory of n pages hits exactly the touches with a
+/// distance below n. From that follow the misses of an LRU DRAM with a share of the footprint.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -56,9 +56,9 @@ pub struct Info {
 
 /// Write a trace in another format, a part of it, or a coarser view
 ///
-/// At the level of lines or pages, consecutive accesses of one thread to the same line of 64 bytes or
-/// page of 4 KiB become one row, which is a write if any of them was. The trace is smaller and serves
-/// simulations at that level.
+/// At the level of lines or pages, consecutive accesses of one thread to the same line of 64 bytes
+/// or page of 4 KiB become one row, which is a write if any of them was. The trace is smaller and
+/// serves simulations at that level.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -13,9 +13,9 @@ use super::{AsUser, Results, SeeLimit, Tier};
 
 /// Run a program, simulate it, and compare the two
 ///
-/// The machine is measured; the program is run live with all the DRAM it wants and under the budget,
-/// then recorded and simulated. The simulator is given the measured costs of the machine and the
-/// program's time with all the DRAM; it predicts everything else.
+/// The machine is measured; the program is run live with all the DRAM it wants and under the
+/// budget, then recorded and simulated. The simulator is given the measured costs of the machine
+/// and the program's time with all the DRAM; it predicts everything else.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(disable_help_subcommand = true)]
@@ -88,10 +88,11 @@ pub enum Other {
 
 /// Run programs that share CPUs, simulate them, and compare the two
 ///
-/// The last-level cache is measured; each program is run alone, and then all together under the kernel alone and under
-/// each policy, as `terrace sched run --compare` does; then each is recorded, and they are simulated as `terrace sim
-/// mix` does. The simulator is given the machine's caches, the kernel's own turns and each program's CPU time alone;
-/// it predicts when they end and how many turns they have until then. Their standard input is empty.
+/// The last-level cache is measured; each program is run alone, and then all together under the
+/// kernel alone and under each policy, as `terrace sched run --compare` does; then each is
+/// recorded, and they are simulated as `terrace sim mix` does. The simulator is given the machine's
+/// caches, the kernel's own turns and each program's CPU time alone; it predicts when they end and
+/// how many turns they have until then. Their standard input is empty.
 #[derive(Args)]
 #[command(override_usage = "terrace validate mix [OPTIONS] -- <PROGRAM> [-- PROGRAM]...")]
 #[command(after_long_help = "\
@@ -111,8 +112,8 @@ pub struct ValidateMix {
 
     /// Record this number of touches of lines of each program
     ///
-    /// The later half is simulated, again and again: it should touch all that the program works with, and the first
-    /// half should be longer than the program's set-up.
+    /// The later half is simulated, again and again: it should touch all that the program works
+    /// with, and the first half should be longer than the program's set-up.
     #[arg(long, value_name = "N", default_value = "100M", value_parser = parse_count)]
     pub rows: u64,
 

@@ -1,6 +1,6 @@
-//! What the tests of the command share: the machine on which runs are made, one test of a binary at a
-//! time, and what they need of it. A test whose needs are not met fails with what it lacks; the ignored
-//! ones are run by `make test-root` and `make test-data`, where these are promised.
+//! What the tests of the command share: the machine on which runs are made, one test of a binary at
+//! a time, and what they need of it. A test whose needs are not met fails with what it lacks; the
+//! ignored ones are run by `make test-root` and `make test-data`, where these are promised.
 #![allow(dead_code, reason = "each binary uses a part")]
 
 pub mod command;
@@ -81,7 +81,8 @@ impl Machine {
         files.map(|name| self.state.path().join(name)).collect()
     }
 
-    /// Waits until what a killed command has left is put back, and checks that nothing else was left behind.
+    /// Waits until what a killed command has left is put back, and checks that nothing else was
+    /// left behind.
     pub fn wait_until_as_found(&self) {
         wait_for("all to be put back", || {
             changes() == self.before && !self.files().iter().any(|name| name.ends_with(".json"))
@@ -99,8 +100,8 @@ impl Machine {
     }
 }
 
-/// Has a command be sent a signal when the thread that starts it ends, so that a test that is killed leaves no program
-/// behind.
+/// Has a command be sent a signal when the thread that starts it ends, so that a test that is
+/// killed leaves no program behind.
 pub fn end_with_test(command: &mut Command, signal: i32) {
     // SAFETY: prctl takes integers here, and may be called between fork and exec.
     unsafe {
@@ -194,9 +195,9 @@ impl Drop for Loop {
     }
 }
 
-/// Copies a program so that it can be started at once. Another process copies it: what other tests start
-/// meanwhile inherits descriptors of ours for a moment, and a file that is open for writing cannot be
-/// executed (ETXTBSY).
+/// Copies a program so that it can be started at once. Another process copies it: what other tests
+/// start meanwhile inherits descriptors of ours for a moment, and a file that is open for writing
+/// cannot be executed (ETXTBSY).
 pub fn install(program: &Path, to: &Path) {
     let mut install = Command::new("install");
     let done = install.args(["-m", "755"]).args([program, to]).status();

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Where the memory groups are: of version 1, or else of version 2, each with the name of its limit.
+/// Where the memory groups are: of version 1, or else of version 2, each with the name of its
+/// limit.
 const GROUPS: [(&str, &str); 2] = [
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
     ("/sys/fs/cgroup", "memory.max"),
@@ -18,7 +19,8 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// Starts a program that touches this many megabytes in a group with this limit, and holds them.
+    /// Starts a program that touches this many megabytes in a group with this limit, and holds
+    /// them.
     pub fn start(name: &str, limit: u64, megabytes: u64) -> Self {
         let found = GROUPS
             .iter()

@@ -69,7 +69,8 @@ fn inputs(terrace: &Path) -> TempDir {
     directory
 }
 
-/// A routing table of both families, and updates of some of its prefixes, of which every third withdraws one.
+/// A routing table of both families, and updates of some of its prefixes, of which every third
+/// withdraws one.
 fn routes(directory: &Path) {
     let prefix = |n: u32| match n % 4 {
         0 => format!("2001:db8:{n:x}::/48"),
@@ -91,7 +92,8 @@ fn routes(directory: &Path) {
     fs::write(directory.join("updates.txt"), updates).expect("room");
 }
 
-/// A trace with contents: 20 pages are written at random, some words at a time, all of a page now and then.
+/// A trace with contents: 20 pages are written at random, some words at a time, all of a page now
+/// and then.
 fn contents(file: &Path) -> terrace_trace::Result<()> {
     let mut state = 7_u64;
     let mut random = |most: u64| {

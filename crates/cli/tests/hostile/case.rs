@@ -1,4 +1,5 @@
-//! One case: what is run, in which directory, as which user, under which limits, and what it must answer.
+//! One case: what is run, in which directory, as which user, under which limits, and what it must
+//! answer.
 
 use std::ffi::OsString;
 use std::fs;
@@ -74,8 +75,8 @@ pub struct Case {
     pub changes: Vec<String>,
 }
 
-/// A case that must succeed silently: `line` is split at spaces, `argument` adds what cannot be split so.
-/// Its directory is empty but for what it is given, and its current one.
+/// A case that must succeed silently: `line` is split at spaces, `argument` adds what cannot be
+/// split so. Its directory is empty but for what it is given, and its current one.
 pub fn case(name: impl Into<String>, line: &str) -> Case {
     Case {
         name: name.into(),
@@ -200,8 +201,8 @@ impl Case {
         self
     }
 
-    /// Runs it as `nobody`, who owns the directory and may write there. Without root it is run as who
-    /// runs the tests.
+    /// Runs it as `nobody`, who owns the directory and may write there. Without root it is run as
+    /// who runs the tests.
     pub fn nobody(mut self) -> Self {
         self.as_nobody = true;
         self
@@ -225,7 +226,8 @@ impl Case {
         self
     }
 
-    /// Mounts a file system of this many bytes at `full/`: for outputs, never for a tier. Needs root.
+    /// Mounts a file system of this many bytes at `full/`: for outputs, never for a tier. Needs
+    /// root.
     pub fn small_disk(mut self, bytes: u64) -> Self {
         self.small_disk = Some(bytes);
         self.root()

@@ -1,12 +1,13 @@
-//! Wrong use and hostile state: each case is a command line in a directory of its own, and is judged for all
-//! of it: exit code, one sentence, no panic, nothing left behind, nothing of others touched.
+//! Wrong use and hostile state: each case is a command line in a directory of its own, and is
+//! judged for all of it: exit code, one sentence, no panic, nothing left behind, nothing of others
+//! touched.
 //!
 //!     cargo test -p terrace --test hostile                    # all
 //!     cargo test -p terrace --test hostile -- general::       # a file of cases
 //!     cargo test -p terrace --test hostile -- --ignored       # those that need root
 //!
-//! A file of cases is `cases/AREA.rs` and a line in `cases/mod.rs`. Cases that need root are ignored, and
-//! run by `make test-root`.
+//! A file of cases is `cases/AREA.rs` and a line in `cases/mod.rs`. Cases that need root are
+//! ignored, and run by `make test-root`.
 
 mod case;
 mod cases;

@@ -199,7 +199,8 @@ fn placed(argument: &OsString, work: &Path) -> OsString {
 
 fn broken_pipe() -> Stdio {
     let mut ends = [0; 2];
-    // SAFETY: two descriptors are written where there is room for two, and each has one owner from here.
+    // SAFETY: two descriptors are written where there is room for two, and each has one owner from
+    // here.
     let [reader, writer] = unsafe {
         assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
         ends.map(|end| OwnedFd::from_raw_fd(end))
@@ -266,8 +267,8 @@ fn text(collected: JoinHandle<Vec<u8>>) -> String {
     String::from_utf8_lossy(&collected.join().unwrap()).into_owned()
 }
 
-/// Processes with the case's environment, groups and swap areas with the process's number. What is about
-/// to end is given half a minute.
+/// Processes with the case's environment, groups and swap areas with the process's number. What is
+/// about to end is given half a minute.
 fn outlive(pid: u32, place: &Path) -> Vec<String> {
     let start = Instant::now();
     loop {

@@ -60,7 +60,8 @@ pub fn all() -> Vec<Circumstance> {
             limit(libc::RLIMIT_CPU, 100, 200);
         }),
         circumstance("priorities", || {
-            // SAFETY: these take integers, a static string and a parameter that lives across the call.
+            // SAFETY: these take integers, a static string and a parameter that lives across the
+            // call.
             unsafe {
                 libc::setpriority(libc::PRIO_PROCESS, 0, 5);
                 libc::syscall(libc::SYS_ioprio_set, 1, 0, (2 << 13) | 6);
@@ -206,7 +207,8 @@ fn state(
     }
 }
 
-/// Has a command changed in this way before it begins. What the runner of the tests may ignore is not.
+/// Has a command changed in this way before it begins. What the runner of the tests may ignore is
+/// not.
 pub fn changed(command: &mut Command, change: fn()) {
     // SAFETY: the changes are system calls alone.
     unsafe {

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::common::{Machine, changes, example, machine, text, wait_for};
 use crate::signals::signal;
 
-/// A walk over three times its DRAM, in a run that steers nothing. It waits for pages that may be fetched ahead.
+/// A walk over three times its DRAM, in a run that steers nothing. It waits for pages that may be
+/// fetched ahead.
 struct Walk {
     run: Child,
     pid: u32,
@@ -51,7 +52,8 @@ impl Walk {
         fs::read_to_string(format!("/proc/{}/cgroup", self.pid)).expect("it runs")
     }
 
-    /// Touches of pages that were in memory, and not mapped: what was fetched ahead, once it has filled its memory.
+    /// Touches of pages that were in memory, and not mapped: what was fetched ahead, once it has
+    /// filled its memory.
     fn minor_faults(&self) -> u64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).expect("it runs");
         let (_, rest) = stat.rsplit_once(") ").expect("a name");

@@ -1,4 +1,5 @@
-//! Figures that mean what they say: of daemons, of failed ways, of phases, of waits, of intervals, and of servers.
+//! Figures that mean what they say: of daemons, of failed ways, of phases, of waits, of intervals,
+//! and of servers.
 
 use std::fs;
 use std::path::PathBuf;

@@ -114,8 +114,8 @@ fn of_a_cyclic_pass_a_part_is_held_and_the_rest_let_go() {
             .unwrap_or_else(|| panic!("{value} in {result}"))
     };
     assert_eq!(number(&kernel["let_go"]), 0);
-    // Eight passes over twice the DRAM. How much less is read depends on how much of it a busy machine lets
-    // steering see: 35 to 40 % less were measured, and 10 % beside five compilers.
+    // Eight passes over twice the DRAM. How much less is read depends on how much of it a busy
+    // machine lets steering see: 35 to 40 % less were measured, and 10 % beside five compilers.
     assert!(number(&hold["let_go"]) > 10_000, "{hold}");
 }
 
@@ -217,8 +217,8 @@ fn what_the_kernel_would_have_read_ahead_is_redundant() {
         .trim()
     {
         "0" => assert_eq!(in_order, 0.0),
-        // Of a block of four pages the kernel saves three faults, of one of eight seven, as far as pages that
-        // follow each other lie side by side in the area.
+        // Of a block of four pages the kernel saves three faults, of one of eight seven, as far as
+        // pages that follow each other lie side by side in the area.
         _ => assert!((0.25..0.95).contains(&in_order), "{in_order}"),
     }
     let apart = redundant("17");

@@ -13,8 +13,8 @@ pub fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// Has the command heed `SIGINT`: who runs the tests in the background may ignore it, and a shell cannot
-/// trap what is ignored.
+/// Has the command heed `SIGINT`: who runs the tests in the background may ignore it, and a shell
+/// cannot trap what is ignored.
 pub fn interruptible(command: &mut Command) {
     // SAFETY: signal takes two integers, and may be called between fork and exec.
     unsafe {

@@ -106,8 +106,8 @@ fn compressed_memory_is_a_tier() {
     machine.assert_as_found();
 }
 
-/// Every pass stores into every page. Of four pages one stays zeros, one repeats a word, one stays as it is, and one
-/// changes.
+/// Every pass stores into every page. Of four pages one stays zeros, one repeats a word, one stays
+/// as it is, and one changes.
 const REWRITES: &str = "
 import mmap, os
 pages = mmap.mmap(-1, 160 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

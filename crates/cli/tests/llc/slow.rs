@@ -88,7 +88,8 @@ pub struct Level {
 /// A request to the last level: the line, and whether it is written back.
 pub type Request = (u64, bool);
 
-/// The requests of the private levels of several cores to the last level, for all accesses of a trace.
+/// The requests of the private levels of several cores to the last level, for all accesses of a
+/// trace.
 pub struct Private {
     pub requests: Vec<Request>,
     pub levels: [Level; 2],

@@ -72,7 +72,8 @@ fn a_block_device_holds_the_flash_level() {
     assert!(data.contains("holds data"), "{data}");
 }
 
-/// A megabyte a second, and one segment beyond it, which is written as a whole. A slow machine writes less.
+/// A megabyte a second, and one segment beyond it, which is written as a whole. A slow machine
+/// writes less.
 #[test]
 #[ignore = "needs /dev/fuse and root; run by make test-root"]
 fn an_endurance_budget_is_kept_and_a_lifetime_projected() {

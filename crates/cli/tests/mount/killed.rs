@@ -13,8 +13,8 @@ fn are_stopped(process: u32) -> bool {
     })
 }
 
-/// The process has the kernel forget pages, and the kernel waits for one that another thread would bring, which is killed: the
-/// thread that waits cannot be, and the mount would hang for ever.
+/// The process has the kernel forget pages, and the kernel waits for one that another thread would
+/// bring, which is killed: the thread that waits cannot be, and the mount would hang for ever.
 #[test]
 #[ignore = "needs /dev/fuse and root; run by make test-root"]
 fn a_mount_that_is_killed_while_it_waits_for_itself_ends() {

@@ -11,7 +11,8 @@ fn skewed(draw: &mut u64, most: u64) -> u64 {
     high * low % (most * 3) % most
 }
 
-/// One policy, two drivers: the levels of the mount, and those of a simulation of what it has recorded.
+/// One policy, two drivers: the levels of the mount, and those of a simulation of what it has
+/// recorded.
 #[test]
 #[ignore = "needs /dev/fuse and root; run by make test-root"]
 fn a_simulation_of_the_recorded_requests_counts_the_same_hits() {

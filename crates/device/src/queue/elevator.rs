@@ -1,11 +1,11 @@
 //! Reads and writes, each in the order of their places: Linux's deadline scheduler.
 //!
 //! As the kernel's `block/deadline-iosched.c` has it, with its defaults (Documentation/block/
-//! deadline-iosched.txt). Requests go in batches, each of one kind, upwards from the request before,
-//! up to 16 in one. When a batch is full, or nothing lies further up, reads are next, unless writes
-//! have been passed over twice. The next batch goes on upwards if the last one was of its kind and
-//! none of that kind has expired, after 500 ms (reads) or 5 s (writes); else it begins with the
-//! oldest of its kind. The priority class of a request has no effect.
+//! deadline-iosched.txt). Requests go in batches, each of one kind, upwards from the request
+//! before, up to 16 in one. When a batch is full, or nothing lies further up, reads are next,
+//! unless writes have been passed over twice. The next batch goes on upwards if the last one was of
+//! its kind and none of that kind has expired, after 500 ms (reads) or 5 s (writes); else it begins
+//! with the oldest of its kind. The priority class of a request has no effect.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -1,7 +1,7 @@
 //! The requests that wait for a channel, and which of them goes next.
 //!
-//! One list a class (one in all in plain order, one a kind for the elevator), linked through a table,
-//! so that a request in the middle of a list can be promoted or cancelled without a search.
+//! One list a class (one in all in plain order, one a kind for the elevator), linked through a
+//! table, so that a request in the middle of a list can be promoted or cancelled without a search.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

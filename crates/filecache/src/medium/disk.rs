@@ -22,12 +22,12 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Opens a file, which is made and grows to `size` if need be, or takes a block device as a whole. What a file
-    /// holds beyond `size` is left alone.
+    /// Opens a file, which is made and grows to `size` if need be, or takes a block device as a
+    /// whole. What a file holds beyond `size` is left alone.
     ///
     /// # Errors
-    /// Returns a usage error if it is in use, holds something other than a store, or is too small; a failure if the
-    /// file system has no room for `size`.
+    /// Returns a usage error if it is in use, holds something other than a store, or is too small;
+    /// a failure if the file system has no room for `size`.
     pub fn open(path: &Path, size: Option<Bytes>) -> Result<Self> {
         let kind = path.metadata().map(|about| about.file_type());
         match kind {
@@ -126,8 +126,8 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// Takes the space now: a file system that gets full later would end a cache in the middle of a write. Where there is too
-/// little, none is taken, not even for a moment.
+/// Takes the space now: a file system that gets full later would end a cache in the middle of a
+/// write. Where there is too little, none is taken, not even for a moment.
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     let about = rustix::fs::fstatvfs(file)?;
     let taken = file.metadata()?.blocks() * 512;

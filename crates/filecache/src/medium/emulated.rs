@@ -68,7 +68,8 @@ impl Emulated {
         }
     }
 
-    /// Copies each part of a transfer that lies in one extent, and waits for as long as the flash would take.
+    /// Copies each part of a transfer that lies in one extent, and waits for as long as the flash
+    /// would take.
     fn transfer(
         &self,
         kind: Kind,
@@ -118,8 +119,9 @@ impl Emulated {
     }
 }
 
-/// Returns the median time in which a page of the first extents is copied. It is taken once: a factor of the time of
-/// each copy would multiply what a page fault or another program takes as well.
+/// Returns the median time in which a page of the first extents is copied. It is taken once: a
+/// factor of the time of each copy would multiply what a page fault or another program takes as
+/// well.
 fn page_copy(extents: &[RwLock<Box<[u8]>>]) -> Duration {
     let mut page = [0; PAGE_BYTES as usize];
     let mut times = Vec::new();

@@ -10,8 +10,8 @@ pub use emulated::{Emulated, Slowdown};
 
 /// A medium of a fixed size, which several threads read and write.
 ///
-/// Offsets, lengths and buffers are multiples of a page. What was written is durable after the next [`Medium::sync`];
-/// before that, any part of it may be.
+/// Offsets, lengths and buffers are multiples of a page. What was written is durable after the next
+/// [`Medium::sync`]; before that, any part of it may be.
 pub trait Medium: Send + Sync {
     /// Returns the size in bytes.
     fn bytes(&self) -> u64;

@@ -24,8 +24,8 @@ pub(super) fn version(stat: &Stat) -> Version {
     }
 }
 
-/// Returns the id of the file system of what is open: that of its maker if it has one, which outlives a reboot, and
-/// the number of its device otherwise.
+/// Returns the id of the file system of what is open: that of its maker if it has one, which
+/// outlives a reboot, and the number of its device otherwise.
 pub(super) fn file_system(file: BorrowedFd<'_>, device: u64) -> u64 {
     match rustix::fs::fstatvfs(file) {
         Ok(about) if about.f_fsid != 0 => about.f_fsid,

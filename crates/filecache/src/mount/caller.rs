@@ -3,8 +3,9 @@
 use rustix::process::{Gid, Uid};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-/// Lets this thread make files as the caller until dropped. The kernel has checked the caller's permissions, and knows
-/// the caller's groups, which this thread does not have; so it keeps the capabilities of root.
+/// Lets this thread make files as the caller until dropped. The kernel has checked the caller's
+/// permissions, and knows the caller's groups, which this thread does not have; so it keeps the
+/// capabilities of root.
 pub(super) struct Caller {
     is_other: bool,
 }
@@ -31,8 +32,8 @@ impl Drop for Caller {
     }
 }
 
-/// Until dropped, this thread may not keep the set-user-ID and set-group-ID bits of a file that it writes to: the source
-/// clears them.
+/// Until dropped, this thread may not keep the set-user-ID and set-group-ID bits of a file that it
+/// writes to: the source clears them.
 pub(super) struct KillsIdBits;
 
 impl KillsIdBits {

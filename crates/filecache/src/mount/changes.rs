@@ -33,7 +33,8 @@ impl PassThrough {
         }
     }
 
-    /// Changes a file by what may take long, for which others are not kept waiting: all of its pages are dropped.
+    /// Changes a file by what may take long, for which others are not kept waiting: all of its
+    /// pages are dropped.
     pub(super) fn change_long<T>(&self, node: &Node, act: impl FnOnce() -> T) -> T {
         let _changing = Changing::begin(&node.kept);
         self.forget_file(node);
@@ -53,7 +54,8 @@ impl PassThrough {
         Some((self.nodes.known(&about)?, about))
     }
 
-    /// Takes a name of a file away by `act`. What has no other name stays open, because nothing finds it again.
+    /// Takes a name of a file away by `act`. What has no other name stays open, because nothing
+    /// finds it again.
     pub(super) fn take_name<T>(
         &self,
         named: Option<(Arc<Node>, Stat)>,

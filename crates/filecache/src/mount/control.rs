@@ -1,10 +1,10 @@
-//! What people ask of a mount while it is there, by extended attributes of its files: no socket is needed, and the kernel
-//! follows paths and checks permissions.
+//! What people ask of a mount while it is there, by extended attributes of its files: no socket is
+//! needed, and the kernel follows paths and checks permissions.
 //!
-//! A [`Command`] is set as `user.terrace.control` of the root, and what holds is read there as [`Held`]. A file
-//! is warmed and forgotten by reading its attributes `user.terrace.warm.` (with a byte's number behind it) and
-//! `user.terrace.forget`, whose values say what came of it. All of them are for the user who has mounted, and
-//! for root.
+//! A [`Command`] is set as `user.terrace.control` of the root, and what holds is read there as
+//! [`Held`]. A file is warmed and forgotten by reading its attributes `user.terrace.warm.` (with a
+//! byte's number behind it) and `user.terrace.forget`, whose values say what came of it. All of
+//! them are for the user who has mounted, and for root.
 
 use std::fs::File;
 use std::io;
@@ -71,9 +71,10 @@ pub struct Held {
 /// Sends a command to the mount with this root.
 ///
 /// # Errors
-/// Returns the error of the system: no permission for other users than that of the mount, unsupported without a flash level
-/// that can do so, no data for a rule that is not there, invalid input for no pattern and for a size that is too small, and
-/// too big for more rules than there is room for.
+/// Returns the error of the system: no permission for other users than that of the mount,
+/// unsupported without a flash level that can do so, no data for a rule that is not there, invalid
+/// input for no pattern and for a size that is too small, and too big for more rules than there is
+/// room for.
 pub fn send(root: &Path, command: &Command) -> io::Result<()> {
     let text = serde_json::to_vec(command)?;
     Ok(rustix::fs::setxattr(

@@ -101,8 +101,8 @@ impl PassThrough {
         reply.entry(&self.fresh, &attributes(&about, node.number), Generation(0));
     }
 
-    /// Returns what the kernel is told of a file that is opened: what becomes of the pages that it has of it, and that
-    /// a file that was only read has no errors to tell of when it is closed.
+    /// Returns what the kernel is told of a file that is opened: what becomes of the pages that it
+    /// has of it, and that a file that was only read has no errors to tell of when it is closed.
     fn flags_of(&self, handle: &Handle, now: Option<Version>, flags: OFlags) -> FopenFlags {
         let close = closing(flags);
         if self.direct {
@@ -135,7 +135,8 @@ impl PassThrough {
     }
 }
 
-/// Returns what the kernel is told of the end of a file that is opened: one that was only read has no errors to tell of then.
+/// Returns what the kernel is told of the end of a file that is opened: one that was only read has
+/// no errors to tell of then.
 fn closing(flags: OFlags) -> FopenFlags {
     match flags & OFlags::RWMODE == OFlags::RDONLY {
         true => FopenFlags::FOPEN_NOFLUSH,
@@ -371,7 +372,8 @@ impl Filesystem for PassThrough {
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let node = or_reply!(self.nodes.get(number), reply);
         let flags = OFlags::from_bits_retain(flags.0 as u32);
-        // Names were followed by the kernel; what is read past its cache here would have to be aligned.
+        // Names were followed by the kernel; what is read past its cache here would have to be
+        // aligned.
         let left_out = OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL;
         self.beside.ruled.forget_judgement(&node);
         let handle = or_reply!(Handle::open(node, flags - left_out), reply);
@@ -503,7 +505,8 @@ impl Filesystem for PassThrough {
 
     fn flush(&self, _: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         let handle = or_reply!(self.handles.get(handle), reply);
-        // Closing a duplicate tells the file system below that one has closed, and reports its errors.
+        // Closing a duplicate tells the file system below that one has closed, and reports its
+        // errors.
         let duplicate = or_reply!(handle.with(|file| Ok(rustix::io::dup(file)?)), reply);
         or_reply!(close(duplicate), reply);
         reply.ok();
@@ -714,7 +717,8 @@ impl Filesystem for PassThrough {
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
         let found = handle.with(|file| {
-            // SAFETY: the file is open; its own offset is used by directories alone, which are not asked.
+            // SAFETY: the file is open; its own offset is used by directories alone, which are not
+            // asked.
             match unsafe { libc::lseek(file.as_raw_fd(), offset, whence) } {
                 found @ 0.. => Ok(found),
                 _ => Err(io::Error::last_os_error()),

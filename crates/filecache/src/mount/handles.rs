@@ -24,7 +24,8 @@ use crate::file::Version;
 pub(super) struct Handle {
     pub node: Arc<Node>,
     access: Access,
-    /// What is asked of each write: that it goes to the end of the file, wherever that is, or to the disk.
+    /// What is asked of each write: that it goes to the end of the file, wherever that is, or to
+    /// the disk.
     writes: ReadWriteFlags,
     way: Cell,
 }
@@ -63,8 +64,8 @@ impl Handle {
         }
     }
 
-    /// Returns what the kernel reads and writes by itself, if it `may`, or does so for other handles
-    /// of the file already. `register` tells it of the file.
+    /// Returns what the kernel reads and writes by itself, if it `may`, or does so for other
+    /// handles of the file already. `register` tells it of the file.
     pub fn pass(
         &self,
         may: bool,

@@ -45,8 +45,8 @@ impl Kept {
         (self.under_way == 0).then_some(self.begun)
     }
 
-    /// Whether the pages may stay when the file is opened as of this version, or cannot be used any more: the kernel drops
-    /// them then.
+    /// Whether the pages may stay when the file is opened as of this version, or cannot be used any
+    /// more: the kernel drops them then.
     pub fn is_of(&mut self, now: Option<Version>) -> bool {
         let is_same = now.is_some() && self.version == now && !self.is_uncertain;
         if !is_same {

@@ -18,7 +18,8 @@ const ENTRIES: usize = 32 << 10;
 const ENTRIES_WITH_ATTRIBUTES: usize = 8 << 10;
 
 impl PassThrough {
-    /// Adds the entries of a directory from `offset` on with their attributes, which the kernel keeps.
+    /// Adds the entries of a directory from `offset` on with their attributes, which the kernel
+    /// keeps.
     pub(super) fn list_with_attributes(
         &self,
         handle: &Handle,
@@ -71,7 +72,8 @@ impl PassThrough {
     }
 }
 
-/// Calls `add` with the entries of a directory from `offset` on, until it says that there is no room for one.
+/// Calls `add` with the entries of a directory from `offset` on, until it says that there is no
+/// room for one.
 fn entries(
     directory: &File,
     offset: u64,

@@ -1,7 +1,7 @@
 //! The log of a mount: each read and write of a file, as the kernel asks for it.
 //!
-//! In victim mode the kernel's page cache stands above: what it has is not asked for, and what it reads ahead is. In exact
-//! mode requests are those of programs.
+//! In victim mode the kernel's page cache stands above: what it has is not asked for, and what it
+//! reads ahead is. In exact mode requests are those of programs.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,14 +13,15 @@ use terrace_base::lock;
 
 use crate::file::Identity;
 
-/// Bytes of a part of a file, which lies at addresses in a row. Parts have addresses in the order in which they are met.
+/// Bytes of a part of a file, which lies at addresses in a row. Parts have addresses in the order
+/// in which they are met.
 const PART: u64 = 1 << 30;
 
 /// A read or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// Address of its first byte: every byte of every file has one of its own. A file that is made in the place of one
-    /// that is gone (its inode) has that one's.
+    /// Address of its first byte: every byte of every file has one of its own. A file that is made
+    /// in the place of one that is gone (its inode) has that one's.
     pub address: u64,
     /// Number of bytes.
     pub bytes: u32,
@@ -54,7 +55,8 @@ impl Log {
         }
     }
 
-    /// Logs a request, which waits until the receiver has room for it. Nothing more is logged once that has ended.
+    /// Logs a request, which waits until the receiver has room for it. Nothing more is logged once
+    /// that has ended.
     pub fn note(&self, file: Identity, bytes: Range<u64>, write: bool) {
         let mut open = lock(&self.open);
         let Some(log) = open.as_mut() else { return };

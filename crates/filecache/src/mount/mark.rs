@@ -28,7 +28,8 @@ enum Kind {
 }
 
 impl Mark {
-    /// Returns the mark of what is open, also by a mere path; `None` if nothing tells it from a later file with its inode.
+    /// Returns the mark of what is open, also by a mere path; `None` if nothing tells it from a
+    /// later file with its inode.
     pub fn of(file: impl AsFd) -> Option<Self> {
         let file = file.as_fd();
         let wanted = StatxFlags::INO | StatxFlags::BTIME;
@@ -50,7 +51,8 @@ impl Mark {
     /// Opens its file by its handle. `root` is open, and of the same mount.
     ///
     /// # Errors
-    /// Returns the error of the system; it needs the right to pass over permissions (`CAP_DAC_READ_SEARCH`).
+    /// Returns the error of the system; it needs the right to pass over permissions
+    /// (`CAP_DAC_READ_SEARCH`).
     pub fn open(&self, root: BorrowedFd<'_>, flags: OFlags) -> io::Result<OwnedFd> {
         let Kind::Handle { kind, bytes, .. } = &self.kind else {
             return Err(io::ErrorKind::Unsupported.into());

@@ -1,8 +1,8 @@
 //! A FUSE mount above a directory.
 //!
-//! Everything is passed through to the source; reads of its files go through a [`Cache`]. Writes reach the source before
-//! they are acknowledged. The kernel's page cache stays above (*victim*), or is left out for a DRAM level of ours
-//! (*exact*).
+//! Everything is passed through to the source; reads of its files go through a [`Cache`]. Writes
+//! reach the source before they are acknowledged. The kernel's page cache stays above (*victim*),
+//! or is left out for a DRAM level of ours (*exact*).
 
 mod asked;
 mod attributes;
@@ -91,8 +91,8 @@ pub struct Settings {
     pub admission: Chain,
     /// How much may be written to it.
     pub endurance: Option<Endurance>,
-    /// How long names, attributes and directories are kept without asking the source; none are names and attributes for a
-    /// second.
+    /// How long names, attributes and directories are kept without asking the source; none are
+    /// names and attributes for a second.
     pub attributes: Duration,
 }
 
@@ -126,7 +126,8 @@ impl Settings {
     /// Checks what can be checked before anything is changed.
     ///
     /// # Errors
-    /// Returns a usage error if the source or the mountpoint cannot be used, or `/dev/fuse` is missing.
+    /// Returns a usage error if the source or the mountpoint cannot be used, or `/dev/fuse` is
+    /// missing.
     pub fn check(&self) -> Result<()> {
         let source = directory(&self.source)?;
         let mountpoint = directory(&self.mountpoint)?;
@@ -216,7 +217,8 @@ impl Mount {
     /// Mounts.
     ///
     /// # Errors
-    /// Returns those of [`Settings::check`] and of the flash, and a failure if the system does not mount.
+    /// Returns those of [`Settings::check`] and of the flash, and a failure if the system does not
+    /// mount.
     pub fn start(settings: &Settings) -> Result<Self> {
         Self::logged(settings, None)
     }
@@ -324,11 +326,12 @@ impl Drop for Mount {
     }
 }
 
-/// Mounts, and serves the kernel's requests by threads with an empty umask: the kernel has applied the callers' masks. This
-/// process keeps its own for files of its own.
+/// Mounts, and serves the kernel's requests by threads with an empty umask: the kernel has applied
+/// the callers' masks. This process keeps its own for files of its own.
 fn serve(passed: PassThrough, mountpoint: &Path, source: &Path) -> io::Result<BackgroundSession> {
     let begin = || {
-        // SAFETY: this thread gets a mask of its own, and a working directory, which stays the same.
+        // SAFETY: this thread gets a mask of its own, and a working directory, which stays the
+        // same.
         if unsafe { libc::unshare(libc::CLONE_FS) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -410,17 +413,19 @@ fn config(source: &Path) -> Config {
     config
 }
 
-/// Returns the number of threads that serve requests: reads of a slow source wait, each in a thread.
+/// Returns the number of threads that serve requests: reads of a slow source wait, each in a
+/// thread.
 fn threads() -> usize {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     (4 * cpus).max(16)
 }
 
-/// Descriptors of files that the kernel knows and no program has open, at most: more would only keep memory of the source.
+/// Descriptors of files that the kernel knows and no program has open, at most: more would only
+/// keep memory of the source.
 const MOST_DESCRIPTORS: usize = 1 << 14;
 
-/// Allows as many descriptors as the system allows us, and returns how many of them are for files that the kernel knows: half,
-/// because files that programs have open take others.
+/// Allows as many descriptors as the system allows us, and returns how many of them are for files
+/// that the kernel knows: half, because files that programs have open take others.
 fn descriptors() -> usize {
     let found = getrlimit(Resource::Nofile);
     let most = std::fs::read_to_string("/proc/sys/fs/nr_open").unwrap_or_default();

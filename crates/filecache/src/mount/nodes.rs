@@ -76,8 +76,8 @@ impl Node {
         self.path().map(Magic::of)
     }
 
-    /// Whether the file is of this version, which `now` tells, with nothing being changed, and every change from now on makes
-    /// another one.
+    /// Whether the file is of this version, which `now` tells, with nothing being changed, and
+    /// every change from now on makes another one.
     pub fn is_settled(&self, version: &Version, now: impl FnOnce() -> io::Result<Version>) -> bool {
         let moment = file::now();
         let promise = match self.promise {
@@ -187,7 +187,8 @@ struct Table {
 const GIVEN: u64 = 1 << 63;
 
 impl Nodes {
-    /// Begins with the root of the source, and keeps so many descriptors of files that the kernel knows.
+    /// Begins with the root of the source, and keeps so many descriptors of files that the kernel
+    /// knows.
     pub fn new(root: OwnedFd, descriptors: usize) -> io::Result<Self> {
         let about = stat(&root)?;
         let nodes = Self {
@@ -223,7 +224,8 @@ impl Nodes {
     fn met(&self, path: OwnedFd, named: Named) -> io::Result<(Arc<Node>, Stat)> {
         let about = stat(&path)?;
         let found = self.found(path, &about);
-        // A file that is known, unless it is another one with its inode, or is forgotten at this moment.
+        // A file that is known, unless it is another one with its inode, or is forgotten at this
+        // moment.
         while let Some(known) = self.of_key(found.key) {
             if !known.place.is(&found.path) {
                 break;
@@ -314,7 +316,8 @@ impl Nodes {
         self.of_key((about.st_dev, about.st_ino))
     }
 
-    /// Counts that the kernel has forgotten a node so many times; returns it if it does not know it any more.
+    /// Counts that the kernel has forgotten a node so many times; returns it if it does not know it
+    /// any more.
     pub fn forget(&self, number: INodeNo, times: u64) -> Option<Arc<Node>> {
         let mut table = self.table.write().unwrap_or_else(|e| e.into_inner());
         let (_, known) = table.nodes.get_mut(&number.0)?;

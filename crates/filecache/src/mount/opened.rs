@@ -1,8 +1,10 @@
-//! A file as the source has it open: one descriptor for all handles of a node, so that a lease tells of everybody else.
+//! A file as the source has it open: one descriptor for all handles of a node, so that a lease
+//! tells of everybody else.
 //!
-//! A lease for reading is granted if nobody has the file open for writing, which a mapping that may be stored to counts as
-//! until it is gone; one for writing, if nobody else has it open at all. Whoever opens the file against a lease waits until it is
-//! given back, and it says that this has happened. Leases are held for the time of a check, or of a single change.
+//! A lease for reading is granted if nobody has the file open for writing, which a mapping that may
+//! be stored to counts as until it is gone; one for writing, if nobody else has it open at all.
+//! Whoever opens the file against a lease waits until it is given back, and it says that this has
+//! happened. Leases are held for the time of a check, or of a single change.
 
 use std::fs::File;
 use std::io;
@@ -83,7 +85,8 @@ impl Opened {
         let _gate = self.gate.write().unwrap_or_else(|e| e.into_inner());
         let is_read = flags & OFlags::RWMODE == OFlags::RDONLY;
         let others = flags - (OFlags::RWMODE | OFlags::APPEND | OFlags::SYNC | OFlags::DSYNC);
-        // Always by the source, which checks permissions, and has what it knows of the file renewed.
+        // Always by the source, which checks permissions, and has what it knows of the file
+        // renewed.
         let file = match is_read {
             true => node.open(others | OFlags::RDONLY),
             false => node.open(others | OFlags::RDWR),
@@ -256,8 +259,8 @@ impl Drop for Lease<'_> {
 /// The number of a command that `libc` does not name.
 const F_SETSIG: libc::c_int = 10;
 
-/// Takes a lease, or gives it back. The kernel tells of somebody who waits for it by a signal that nobody heeds; the default,
-/// to which it returns with each lease that ends, would end the process.
+/// Takes a lease, or gives it back. The kernel tells of somebody who waits for it by a signal that
+/// nobody heeds; the default, to which it returns with each lease that ends, would end the process.
 fn lease(fd: RawFd, kind: libc::c_int) -> io::Result<()> {
     // SAFETY: the descriptor is open, and the arguments are numbers.
     match unsafe {

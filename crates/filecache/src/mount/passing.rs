@@ -1,4 +1,5 @@
-//! Files that the kernel reads and writes by itself (FUSE passthrough): all handles of one, or none.
+//! Files that the kernel reads and writes by itself (FUSE passthrough): all handles of one, or
+//! none.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Pinned files, looked for below the root of the source: their pages stay on flash, also before a program opens them.
+//! Pinned files, looked for below the root of the source: their pages stay on flash, also before a
+//! program opens them.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -60,7 +61,8 @@ impl Pinned {
         lock(&self.state).last += 1;
     }
 
-    /// Looks in a thread of its own for the files that rules pin, and pins their pages and no others.
+    /// Looks in a thread of its own for the files that rules pin, and pins their pages and no
+    /// others.
     pub fn look(self: &Arc<Self>, cache: Arc<Cache>, root: Arc<OwnedFd>, rules: Rules) {
         let number = {
             let mut state = lock(&self.state);

@@ -1,8 +1,10 @@
-//! Where a file of the source is: a descriptor while there are not too many of them, and found again otherwise.
+//! Where a file of the source is: a descriptor while there are not too many of them, and found
+//! again otherwise.
 //!
-//! A descriptor that is closed leaves a mark, which no other file has. The file is opened again by its handle where the system
-//! lets us (root), and by the name that it was looked up by otherwise. A file with another mark is another file: the answer is
-//! ESTALE then, and the kernel looks the name up anew.
+//! A descriptor that is closed leaves a mark, which no other file has. The file is opened again by
+//! its handle where the system lets us (root), and by the name that it was looked up by otherwise.
+//! A file with another mark is another file: the answer is ESTALE then, and the kernel looks the
+//! name up anew.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -21,7 +23,8 @@ use super::mark::Mark;
 /// How a mere path is opened.
 const PATH: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Directories above a file that are opened to find it, at most: names that are known of an earlier time can go round.
+/// Directories above a file that are opened to find it, at most: names that are known of an earlier
+/// time can go round.
 const DEEPEST: usize = 1024;
 
 /// Descriptors that are looked at to close one.
@@ -160,7 +163,8 @@ impl Place {
         file
     }
 
-    /// Finds it again by its handle, or by its name. No lock is held meanwhile, so that names may go round.
+    /// Finds it again by its handle, or by its name. No lock is held meanwhile, so that names may
+    /// go round.
     fn find(&self, depth: usize) -> io::Result<OwnedFd> {
         let stale = || io::Error::from_raw_os_error(libc::ESTALE);
         if let Some(found) = self.by_handle(PATH) {
@@ -206,8 +210,8 @@ impl Place {
         state.file.is_some() || state.mark.as_ref().is_some_and(is_marked)
     }
 
-    /// Returns the path from the root by which it was looked up, without a slash at the start; bytes that are no text are
-    /// replaced. `None` if names go round.
+    /// Returns the path from the root by which it was looked up, without a slash at the start;
+    /// bytes that are no text are replaced. `None` if names go round.
     pub fn name(self: &Arc<Self>) -> Option<String> {
         let mut names = Vec::new();
         let mut at = Arc::clone(self);
@@ -308,7 +312,8 @@ mod tests {
     }
 
     impl Source {
-        /// A directory whose files are found by their handles, where this user may, or by their names alone.
+        /// A directory whose files are found by their handles, where this user may, or by their
+        /// names alone.
         fn new(by_handle: bool) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let root = || rustix::fs::open(directory.path(), PATH, Mode::empty()).unwrap();

@@ -1,15 +1,16 @@
 //! What a file system promises of its files' versions, and so when a page may be kept.
 //!
-//! A store through a mapping moves the times of a file once, before the bytes are there, and later stores to the same page
-//! move nothing until the kernel has written it back. A write moves them before its first byte. So a version alone does not say
-//! that the file is as it was. FORMAT.md argues why each promise is enough.
+//! A store through a mapping moves the times of a file once, before the bytes are there, and later
+//! stores to the same page move nothing until the kernel has written it back. A write moves them
+//! before its first byte. So a version alone does not say that the file is as it was. FORMAT.md
+//! argues why each promise is enough.
 
 use std::os::fd::AsFd;
 
 use crate::file::{TICK, Version};
 
-/// Nanoseconds after which the kernel has written a change to disk, four times its default (`vm.dirty_expire_centisecs`
-/// and `vm.dirty_writeback_centisecs`).
+/// Nanoseconds after which the kernel has written a change to disk, four times its default
+/// (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`).
 pub(crate) const WRITTEN_BACK: i64 = 140_000_000_000;
 
 /// The coarsest times of a file system: FAT's.
@@ -18,16 +19,17 @@ const COARSEST: i64 = 2_000_000_000;
 /// What a file system promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
-    /// A lease tells that nobody has a file open for writing; a program that opens it later moves its version. Two changes
-    /// never have the same times if they are `multigrain`.
+    /// A lease tells that nobody has a file open for writing; a program that opens it later moves
+    /// its version. Two changes never have the same times if they are `multigrain`.
     Lease {
         /// Whether a time that was asked for is not given to a later change (Linux 6.13).
         multigrain: bool,
     },
-    /// The version moves when bytes reach the server. What others write there is seen when the client asks for attributes
-    /// again.
+    /// The version moves when bytes reach the server. What others write there is seen when the
+    /// client asks for attributes again.
     Server,
-    /// Nothing is known but that the kernel writes back: a file is kept if it has not changed for longer than that takes.
+    /// Nothing is known but that the kernel writes back: a file is kept if it has not changed for
+    /// longer than that takes.
     WriteBack,
     /// Stores through mappings never move the version: nothing is kept.
     Nothing,

@@ -17,8 +17,8 @@ pub struct Figures {
     pub process: u32,
     /// Seconds since it was mounted.
     pub elapsed_s: f64,
-    /// Pages that were read and that the DRAM level had; null without one. What the kernel's page cache serves is not
-    /// seen.
+    /// Pages that were read and that the DRAM level had; null without one. What the kernel's page
+    /// cache serves is not seen.
     pub dram_hits: Option<u64>,
     /// Pages that were read and that the DRAM level had not; null without one.
     pub dram_misses: Option<u64>,
@@ -34,10 +34,11 @@ pub struct Figures {
     pub index_bytes: u64,
     /// What the flash level has done.
     pub flash: Counts,
-    /// Bytes that were written to the flash over those of the pages that were admitted; null without any.
+    /// Bytes that were written to the flash over those of the pages that were admitted; null
+    /// without any.
     pub write_amplification: Option<f64>,
-    /// Years that the flash lives if it is written as it was so far; null without an endurance, or if nothing was
-    /// written.
+    /// Years that the flash lives if it is written as it was so far; null without an endurance, or
+    /// if nothing was written.
     pub projected_years: Option<f64>,
 }
 

@@ -1,7 +1,7 @@
 //! Pages that the kernel has been given of files that change without making another version.
 //!
-//! A file that others have open for writing may be stored to at any moment, and nothing tells. So the kernel forgets its
-//! pages a moment later, and asks again.
+//! A file that others have open for writing may be stored to at any moment, and nothing tells. So
+//! the kernel forgets its pages a moment later, and asks again.
 
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Duration;
@@ -29,7 +29,8 @@ struct List {
 }
 
 impl Uncertain {
-    /// Notes that the kernel is given pages of a file, which are of this version for certain, if of any.
+    /// Notes that the kernel is given pages of a file, which are of this version for certain, if of
+    /// any.
     pub fn given(&self, node: &Arc<Node>, version: Option<Version>) {
         let mut kept = lock(&node.kept);
         let is_certain = version.is_some() && kept.version == version;

@@ -37,7 +37,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the bytes that were written to the medium over those of admitted pages; `None` without any of these.
+    /// Returns the bytes that were written to the medium over those of admitted pages; `None`
+    /// without any of these.
     pub fn write_amplification(&self) -> Option<f64> {
         let admitted = self.admitted * terrace_base::bytes::PAGE_BYTES;
         (self.segments > 0 && admitted > 0).then(|| self.written_bytes as f64 / admitted as f64)

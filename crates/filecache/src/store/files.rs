@@ -64,8 +64,8 @@ impl Files {
         known
     }
 
-    /// Draws no stamp again that a segment names, also of files that are not known any more: its pages would be found as
-    /// those of another file.
+    /// Draws no stamp again that a segment names, also of files that are not known any more: its
+    /// pages would be found as those of another file.
     pub fn spend(&mut self, stamp: Stamp) {
         self.last_stamp = self.last_stamp.max(stamp.0);
     }
@@ -92,8 +92,9 @@ impl Files {
         Some(known)
     }
 
-    /// Forgets the files whose last page was in a segment before `oldest`, and that nothing changes. Those that never had
-    /// a page stay until they are not open any more: DRAM may have pages of them.
+    /// Forgets the files whose last page was in a segment before `oldest`, and that nothing
+    /// changes. Those that never had a page stay until they are not open any more: DRAM may have
+    /// pages of them.
     pub fn forget_before(&mut self, oldest: u64) {
         let identities = &mut self.identities;
         self.known.retain(|_, known| {

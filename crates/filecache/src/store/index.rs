@@ -1,9 +1,10 @@
 //! Which slot holds a page: 15 bytes a slot, whatever files the pages are of.
 //!
-//! A table of slots with linear probing, four fifths full at most, takes 5 bytes a slot. Beside it lie, by slot, 32 bits
-//! of the hash of its page's key and 48 bits of the checksum of its page. Keys themselves are on flash alone: two pages
-//! whose keys have the same 32 bits count as one here, so that the later takes the place of the earlier, and the
-//! checksum, which covers the key, tells which one a slot holds.
+//! A table of slots with linear probing, four fifths full at most, takes 5 bytes a slot. Beside it
+//! lie, by slot, 32 bits of the hash of its page's key and 48 bits of the checksum of its page.
+//! Keys themselves are on flash alone: two pages whose keys have the same 32 bits count as one
+//! here, so that the later takes the place of the earlier, and the checksum, which covers the key,
+//! tells which one a slot holds.
 
 /// 32 bits of the hash of a page's key.
 pub(super) type Tag = u32;

@@ -1,7 +1,9 @@
-//! What lies on flash: a superblock in the first page, then segments. FORMAT.md argues why reopening is right.
+//! What lies on flash: a superblock in the first page, then segments. FORMAT.md argues why
+//! reopening is right.
 //!
-//! A segment has pages from its start on, and a footer at its end: an entry for each page, records of files, pages that
-//! were dropped since the footer before, and a trailer with the checksum of all of these. Numbers are little-endian.
+//! A segment has pages from its start on, and a footer at its end: an entry for each page, records
+//! of files, pages that were dropped since the footer before, and a trailer with the checksum of
+//! all of these. Numbers are little-endian.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +21,8 @@ const _: () = assert!(
     "the layout is little-endian"
 );
 
-/// A file as pages on flash are of: a file that has changed behind our back gets another one, and so loses its pages.
+/// A file as pages on flash are of: a file that has changed behind our back gets another one, and
+/// so loses its pages.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Pod, Zeroable)]
 pub(crate) struct Stamp(pub u64);
@@ -47,7 +50,8 @@ impl Key {
         (XxHash3_64::oneshot(bytemuck::cast_slice(&bytes)) >> 32) as u32
     }
 
-    /// Returns the checksum of its page, which covers the key: a page that is read for another one does not check.
+    /// Returns the checksum of its page, which covers the key: a page that is read for another one
+    /// does not check.
     pub fn sum(self, page: &[u8]) -> u64 {
         let seed = self.stamp.0.rotate_left(32) ^ u64::from(self.page);
         XxHash3_64::oneshot_with_seed(seed, page)
@@ -181,7 +185,8 @@ impl Geometry {
         (1 + u64::from(slot)) * PAGE_SIZE as u64
     }
 
-    /// Returns the bytes of a footer that are kept for dropped pages, and for files that have no page in the segment.
+    /// Returns the bytes of a footer that are kept for dropped pages, and for files that have no
+    /// page in the segment.
     fn reserve(self) -> usize {
         self.segment_bytes() / 64
     }
@@ -310,8 +315,8 @@ impl Footer {
         pages
     }
 
-    /// Returns the number of pages that a footer takes, by the last page of its segment; `None` if that is the end of
-    /// no segment of this store.
+    /// Returns the number of pages that a footer takes, by the last page of its segment; `None` if
+    /// that is the end of no segment of this store.
     pub fn pages(last: &[u8], store: [u8; 16], geometry: Geometry) -> Option<usize> {
         let trailer = Trailer::read(last);
         let bytes = trailer.body_bytes()? + size_of::<Trailer>();

@@ -1,7 +1,7 @@
 //! Finding pages.
 //!
-//! The index knows a page by 32 bits of its hash, so one that is looked for may be taken for another. It does not check
-//! then, and the footer of its segment tells that it is not damaged.
+//! The index knows a page by 32 bits of its hash, so one that is looked for may be taken for
+//! another. It does not check then, and the footer of its segment tells that it is not damaged.
 
 use terrace_base::lock;
 

@@ -1,9 +1,9 @@
 //! A store of pages on flash.
 //!
-//! Pages are appended to a segment in DRAM, which is written as a whole when it is full. Segments are a ring: the oldest
-//! is emptied for the next one, and those of its pages that were read since they came are kept, up to half (FIFO with
-//! reinsertion). A lock is held for lookups alone; transfers run beside each other, and a page that is overwritten while
-//! it is read does not check.
+//! Pages are appended to a segment in DRAM, which is written as a whole when it is full. Segments
+//! are a ring: the oldest is emptied for the next one, and those of its pages that were read since
+//! they came are kept, up to half (FIFO with reinsertion). A lock is held for lookups alone;
+//! transfers run beside each other, and a page that is overwritten while it is read does not check.
 
 mod counts;
 mod files;
@@ -84,11 +84,12 @@ impl Store {
     /// The least bytes of a medium.
     pub const LEAST: u64 = Geometry::LEAST;
 
-    /// Opens the store that a medium holds, or makes an empty one in place of anything else. With `endurance`, pages are
-    /// refused when its budget is used up.
+    /// Opens the store that a medium holds, or makes an empty one in place of anything else. With
+    /// `endurance`, pages are refused when its budget is used up.
     ///
     /// # Errors
-    /// Returns a usage error if the medium is too small, and a failure if it cannot be read or written.
+    /// Returns a usage error if the medium is too small, and a failure if it cannot be read or
+    /// written.
     pub fn open(medium: Box<dyn Medium>, endurance: Option<&Endurance>) -> Result<Self> {
         let geometry = Geometry::of(medium.bytes()).ok_or_else(|| {
             Error::usage(format!(
@@ -121,8 +122,8 @@ impl Store {
         })
     }
 
-    /// Begins to read a file, of which `version` tells as what it is now. `None` if a change of ours is under way: then
-    /// the source alone knows.
+    /// Begins to read a file, of which `version` tells as what it is now. `None` if a change of
+    /// ours is under way: then the source alone knows.
     ///
     /// # Errors
     /// Returns the error of `version`.
@@ -166,8 +167,8 @@ impl Store {
         Key::of(reading.stamp, page).is_some_and(|key| state.index.get(key.tag()).is_some())
     }
 
-    /// Puts a page that was read from the source after `reading` was made. A page that is held already is left as it
-    /// is. The thread that fills a segment writes it.
+    /// Puts a page that was read from the source after `reading` was made. A page that is held
+    /// already is left as it is. The thread that fills a segment writes it.
     pub fn put(&self, reading: &Reading, page: u64, contents: &Page) -> Put {
         let mut put = Put::default();
         let Some(key) = Key::of(reading.stamp, page) else {
@@ -214,8 +215,8 @@ impl Store {
         put
     }
 
-    /// Returns a reading of the file as it is known now, for a page that every change since has left as it is; `None` if
-    /// the file has changed behind our back, or is changing.
+    /// Returns a reading of the file as it is known now, for a page that every change since has
+    /// left as it is; `None` if the file has changed behind our back, or is changing.
     pub fn renew(&self, reading: &Reading) -> Option<Reading> {
         let state = lock(&self.state);
         let known = state.files.get(reading.file)?;
@@ -232,9 +233,10 @@ impl Store {
         lock(&self.state).files.get(file).map(|known| known.stamp.0)
     }
 
-    /// Changes a file by `act`, before which the pages in `pages` are dropped. What `version` tells before and after
-    /// is what the file is known as; it is not asked about a file that is not known. It answers `None` if somebody else may
-    /// be changing the file, or have changed it since it was asked first: then all of its pages are dropped.
+    /// Changes a file by `act`, before which the pages in `pages` are dropped. What `version` tells
+    /// before and after is what the file is known as; it is not asked about a file that is not
+    /// known. It answers `None` if somebody else may be changing the file, or have changed it since
+    /// it was asked first: then all of its pages are dropped.
     pub fn change<T>(
         &self,
         file: Identity,
@@ -312,8 +314,8 @@ impl Store {
         }
     }
 
-    /// Forgets a file and its pages: it is gone, or all of it has changed. Returns its number, as [`Reading::stamp`]
-    /// does, and its bytes, if it was known.
+    /// Forgets a file and its pages: it is gone, or all of it has changed. Returns its number, as
+    /// [`Reading::stamp`] does, and its bytes, if it was known.
     pub fn forget(&self, file: Identity) -> Option<(u64, u64)> {
         let mut state = lock(&self.state);
         state.note_gone(file, self.geometry);

@@ -1,5 +1,6 @@
-//! Rules of people, kept in the first page of a store behind the superblock: a version, a length and a checksum, and then
-//! their bytes. They lie in sectors of their own, so that a write that is torn leaves the superblock.
+//! Rules of people, kept in the first page of a store behind the superblock: a version, a length
+//! and a checksum, and then their bytes. They lie in sectors of their own, so that a write that is
+//! torn leaves the superblock.
 
 use std::io;
 
@@ -28,7 +29,8 @@ struct Head {
 /// Reads them: nothing where none were written.
 ///
 /// # Errors
-/// Returns the error of the medium, and invalid data for what does not check or is of another version.
+/// Returns the error of the medium, and invalid data for what does not check or is of another
+/// version.
 pub(super) fn read(medium: &dyn Medium) -> io::Result<Vec<u8>> {
     let mut page = zeroed(1);
     medium.read(0, bytemuck::cast_slice_mut(&mut page))?;

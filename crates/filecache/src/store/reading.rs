@@ -20,7 +20,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Returns a number of the file that no other file has or had, and that changes with a change behind our back.
+    /// Returns a number of the file that no other file has or had, and that changes with a change
+    /// behind our back.
     pub fn stamp(&self) -> u64 {
         self.stamp.0
     }
@@ -40,12 +41,14 @@ impl Reading {
         self.rule
     }
 
-    /// Notes what the rules say of the file: pages of a pinned one stay, as far as there is room for that.
+    /// Notes what the rules say of the file: pages of a pinned one stay, as far as there is room
+    /// for that.
     pub fn set_rule(&mut self, rule: Rule) {
         self.rule = rule;
     }
 
-    /// Notes that the file is being changed, or may be without making another version: nothing is put as of this reading.
+    /// Notes that the file is being changed, or may be without making another version: nothing is
+    /// put as of this reading.
     pub fn unsettle(&mut self) {
         self.is_settled = false;
     }

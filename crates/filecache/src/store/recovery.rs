@@ -1,4 +1,5 @@
-//! Opening a store: the index from the footers of its segments. FORMAT.md argues why no page is older than its file.
+//! Opening a store: the index from the footers of its segments. FORMAT.md argues why no page is
+//! older than its file.
 
 use std::io;
 use std::ops::Range;
@@ -13,9 +14,9 @@ use super::ring::{Place, Ring};
 use crate::medium::Medium;
 use crate::page::zeroed;
 
-/// Nanoseconds after which the kernel has written a change to disk, four times its default (`vm.dirty_expire_centisecs`
-/// and `vm.dirty_writeback_centisecs`). After a reboot, files that were changed later may have lost their contents and
-/// kept their times.
+/// Nanoseconds after which the kernel has written a change to disk, four times its default
+/// (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`). After a reboot, files that
+/// were changed later may have lost their contents and kept their times.
 const WRITTEN_BACK: i64 = 140_000_000_000;
 
 /// Pages of a footer that are read at once: one file has these at most.
@@ -67,8 +68,8 @@ pub(super) fn recover(medium: &dyn Medium, geometry: Geometry) -> Result<Recover
     Ok(recovered)
 }
 
-/// Returns the id of the store that a medium holds and how it is divided, or formats it. One that was used in another size is
-/// used in the size of the medium from now on, with segments as large.
+/// Returns the id of the store that a medium holds and how it is divided, or formats it. One that
+/// was used in another size is used in the size of the medium from now on, with segments as large.
 fn superblock(medium: &dyn Medium, geometry: Geometry) -> io::Result<([u8; 16], Geometry)> {
     let mut page = zeroed(1);
     medium.read(0, bytemuck::cast_slice_mut(&mut page))?;
@@ -95,7 +96,8 @@ fn superblock(medium: &dyn Medium, geometry: Geometry) -> io::Result<([u8; 16], 
     Ok((block.store, block.geometry()))
 }
 
-/// Takes the footers away that places have from an earlier use: pages of theirs may be older than their files.
+/// Takes the footers away that places have from an earlier use: pages of theirs may be older than
+/// their files.
 pub(super) fn wipe(medium: &dyn Medium, geometry: Geometry, places: Range<u32>) -> io::Result<()> {
     let nothing = zeroed(1);
     for place in places.clone() {
@@ -143,8 +145,8 @@ pub(super) fn footer(
     Ok(footer.filter(|footer| footer.entries.len() <= geometry.most_pages()))
 }
 
-/// Returns the places and footers that count, oldest first: those up to the newest, without gaps. If all places have one, that of
-/// the oldest had been emptied already when the newest was written.
+/// Returns the places and footers that count, oldest first: those up to the newest, without gaps.
+/// If all places have one, that of the oldest had been emptied already when the newest was written.
 fn footers(
     medium: &dyn Medium,
     geometry: Geometry,
@@ -191,8 +193,8 @@ fn torn(
 }
 
 impl Recovered {
-    /// Knows each file as the last footer has recorded it that names it, unless it may have changed since and be of the
-    /// same version all the same.
+    /// Knows each file as the last footer has recorded it that names it, unless it may have changed
+    /// since and be of the same version all the same.
     fn recall_files<'a>(&mut self, footers: impl Iterator<Item = &'a Footer> + Clone) {
         let mut last_of_boot: FxHashMap<[u8; 16], i64> = FxHashMap::default();
         for footer in footers.clone() {
@@ -315,7 +317,8 @@ mod tests {
         assert!(!is_known(THIS, &later));
     }
 
-    /// FORMAT.md, 6: what was changed shortly before a crash of the system may have lost its contents and kept its times.
+    /// FORMAT.md, 6: what was changed shortly before a crash of the system may have lost its
+    /// contents and kept its times.
     #[test]
     fn after_a_reboot_a_file_counts_that_was_written_back() {
         for (changed, known) in [

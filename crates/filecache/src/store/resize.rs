@@ -15,10 +15,12 @@ use crate::page::zeroed;
 const AT_ONCE: u64 = 1 << 14;
 
 impl Store {
-    /// Has the store use so much of its medium, which is made as large. Pages beyond are forgotten; all others stay.
+    /// Has the store use so much of its medium, which is made as large. Pages beyond are forgotten;
+    /// all others stay.
     ///
     /// # Errors
-    /// Returns invalid input if it is too small, and the error of the medium, which does not grow then.
+    /// Returns invalid input if it is too small, and the error of the medium, which does not grow
+    /// then.
     pub fn resize(&self, size: Bytes) -> io::Result<()> {
         if !self.medium.is_resizable() {
             return Err(io::ErrorKind::Unsupported.into());
@@ -49,7 +51,8 @@ impl Store {
                 .add(added.map(|place| place * wanted.segment_pages));
             return Ok(());
         }
-        // First, because changes to pages that are forgotten are noted nowhere: they must not be found again.
+        // First, because changes to pages that are forgotten are noted nowhere: they must not be
+        // found again.
         self.write_superblock(wanted, id)?;
         lock(&self.state).ring.cut(end);
         if lock(&self.state).open.first >= end {
@@ -121,7 +124,8 @@ impl Store {
         lock(&self.state).files.with_pages()
     }
 
-    /// Has the pages of a file that the store has stay, or not any more, as far as there is room for pinned pages.
+    /// Has the pages of a file that the store has stay, or not any more, as far as there is room
+    /// for pinned pages.
     pub fn pin(&self, file: Identity, stays: bool) {
         let mut first = 0;
         loop {
@@ -162,7 +166,8 @@ impl State {
         }
     }
 
-    /// Returns how many pages may be pinned: three quarters, so that there is always a place to empty.
+    /// Returns how many pages may be pinned: three quarters, so that there is always a place to
+    /// empty.
     pub(super) fn most_pinned(&self, geometry: Geometry) -> u64 {
         self.room(geometry) / 4 * 3
     }

@@ -75,7 +75,8 @@ impl State {
 
     /// Drops pages of a file, and returns whether the next footer has room to say so.
     pub fn drop_pages(&mut self, stamp: Stamp, pages: Range<u64>, geometry: Geometry) -> bool {
-        // Of a larger range more pages may be held than a footer has room for, and looking takes long.
+        // Of a larger range more pages may be held than a footer has room for, and looking takes
+        // long.
         if pages.end.saturating_sub(pages.start) > MOST_AT_ONCE {
             return false;
         }
@@ -91,7 +92,8 @@ impl State {
         true
     }
 
-    /// Drops a page, wherever it is. Also one that is not on flash yet is noted: a page with the same tag may be.
+    /// Drops a page, wherever it is. Also one that is not on flash yet is noted: a page with the
+    /// same tag may be.
     pub fn drop_page(&mut self, key: Key, slot: u32, geometry: Geometry) -> bool {
         self.open.leave_out(slot);
         self.index.remove(key.tag());
@@ -105,8 +107,8 @@ impl State {
         }
     }
 
-    /// Has the next footer say that a file is gone, if it has room: otherwise the next file with its identity is taken
-    /// for one that has changed behind the store, which is as safe.
+    /// Has the next footer say that a file is gone, if it has room: otherwise the next file with
+    /// its identity is taken for one that has changed behind the store, which is as safe.
     pub fn note_gone(&mut self, file: Identity, geometry: Geometry) {
         let Some(known) = self.files.get(file).filter(|known| known.latest > 0) else {
             return;

@@ -22,7 +22,8 @@ struct Kept {
 }
 
 impl Store {
-    /// Writes the segment that is filled, though it is not full: what the store holds can be recovered then.
+    /// Writes the segment that is filled, though it is not full: what the store holds can be
+    /// recovered then.
     pub fn flush(&self) {
         self.begin_turn();
         let is_new = {
@@ -38,7 +39,8 @@ impl Store {
         lock(&self.state).turning = false;
     }
 
-    /// Waits until no other thread makes room for a segment, and keeps others from it until `turning` is taken back.
+    /// Waits until no other thread makes room for a segment, and keeps others from it until
+    /// `turning` is taken back.
     pub(super) fn begin_turn(&self) {
         loop {
             let mut state = lock(&self.state);
@@ -51,8 +53,8 @@ impl Store {
         }
     }
 
-    /// Makes room for the next segment, writes the one that is filled, and returns what was written. The caller has set
-    /// `turning`, which is taken back.
+    /// Makes room for the next segment, writes the one that is filled, and returns what was
+    /// written. The caller has set `turning`, which is taken back.
     pub(super) fn turn(&self) -> Bytes {
         let wrote = self.turn_over();
         lock(&self.state).turning = false;
@@ -79,7 +81,8 @@ impl Store {
                 }
                 written
             }
-            // The pages are gone, and a gap in the ring ends all that is older once the store is opened again.
+            // The pages are gone, and a gap in the ring ends all that is older once the store is
+            // opened again.
             Err(_) => {
                 state.counts.write_errors += 1;
                 for slot in sealed.first..sealed.first + sealed.pages.len() as u32 {
@@ -144,7 +147,8 @@ impl Store {
                 .write(offset, bytemuck::cast_slice(&sealed.pages))?;
         }
         self.medium.write(at, bytemuck::cast_slice(&footer))?;
-        // No footer is written before the one before it is durable: then only the newest segment can be torn.
+        // No footer is written before the one before it is durable: then only the newest segment
+        // can be torn.
         self.medium.sync()?;
         Ok(Bytes(
             ((sealed.pages.len() + footer.len()) * PAGE_SIZE) as u64,
@@ -153,7 +157,8 @@ impl Store {
 }
 
 impl State {
-    /// Empties the place of the next segment, puts the kept pages there, and returns the segment that was filled.
+    /// Empties the place of the next segment, puts the kept pages there, and returns the segment
+    /// that was filled.
     fn seal(
         &mut self,
         kept: Vec<Kept>,

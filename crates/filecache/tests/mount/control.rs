@@ -92,7 +92,8 @@ fn a_pinned_directory_is_admitted_and_stays_and_is_pinned_by_the_next_mount() {
         200 * 4096
     );
     for round in 0..2 {
-        // More than the flash level has room for; what was filled when the mount ended is read again.
+        // More than the flash level has room for; what was filled when the mount ended is read
+        // again.
         for offset in (0..20_000 * 4096).step_by(control::WINDOW as usize) {
             control::warm(&File::open(path("large")).unwrap(), offset).unwrap();
         }

@@ -492,7 +492,8 @@ fn threads_that_write_and_read_see_their_bytes() {
     }
 }
 
-/// The crate that speaks to the kernel has no files without names (O_TMPFILE); programs take named ones instead.
+/// The crate that speaks to the kernel has no files without names (O_TMPFILE); programs take named
+/// ones instead.
 #[test]
 #[ignore = "needs /dev/fuse and root; run by make test-root"]
 fn programs_that_want_files_without_names_get_by() {

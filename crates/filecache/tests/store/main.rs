@@ -1,4 +1,5 @@
-//! The store beside a map of what the source holds: no page that it returns may be another one, whatever is lost.
+//! The store beside a map of what the source holds: no page that it returns may be another one,
+//! whatever is lost.
 
 mod recorded;
 mod rules;
@@ -118,7 +119,8 @@ impl Run {
             });
     }
 
-    /// Opens what a crash has left and reads everything; returns the number of pages that were found.
+    /// Opens what a crash has left and reads everything; returns the number of pages that were
+    /// found.
     fn crash(&mut self, acts: usize) -> usize {
         let odds = self.below(4);
         let draw = &mut self.draw;
@@ -237,8 +239,8 @@ fn a_change_behind_our_back_drops_the_file() {
     assert_eq!(run.store.counts().changed_behind, 1);
 }
 
-/// The segment has pages of a file that is not known any more when it is written: a file that is met after a restart
-/// does not get them.
+/// The segment has pages of a file that is not known any more when it is written: a file that is
+/// met after a restart does not get them.
 #[test]
 fn pages_of_a_forgotten_file_are_no_other_files() {
     let mut run = Run::new(1, 8);
@@ -254,8 +256,8 @@ fn pages_of_a_forgotten_file_are_no_other_files() {
     assert_eq!(found, [true, false, false, false]);
 }
 
-/// A new file with the identity of one that is gone is no change behind our back, also across a restart; and the new
-/// file's own pages are found.
+/// A new file with the identity of one that is gone is no change behind our back, also across a
+/// restart; and the new file's own pages are found.
 #[test]
 fn a_file_that_is_gone_makes_room_for_another() {
     for restarts in 0..3 {
@@ -355,7 +357,8 @@ fn a_medium_that_cannot_be_written_loses_pages_only() {
     }
 }
 
-/// Threads read and write pages of a source that each of them locks for a moment; what they get is what it has.
+/// Threads read and write pages of a source that each of them locks for a moment; what they get is
+/// what it has.
 #[test]
 fn threads_get_no_other_page() {
     use std::sync::RwLock;

@@ -66,8 +66,9 @@ impl Recorded {
         lock(&self.shared).fails = fails;
     }
 
-    /// Returns what a crash after `acts` leaves: everything before the last sync, and of the sectors after it those
-    /// that `survives` says, whatever their order. Crashes are asked for in their order.
+    /// Returns what a crash after `acts` leaves: everything before the last sync, and of the
+    /// sectors after it those that `survives` says, whatever their order. Crashes are asked for in
+    /// their order.
     pub fn after(&self, acts: usize, mut survives: impl FnMut() -> bool) -> Vec<u8> {
         let mut shared = lock(&self.shared);
         let shared = &mut *shared;

@@ -5,7 +5,8 @@ use super::*;
 /// Pages of a segment of the stores here.
 const SEGMENT: u64 = 6;
 
-/// Reads a file of so many pages once, as what the rules say, in a store of so many segments that has another.
+/// Reads a file of so many pages once, as what the rules say, in a store of so many segments that
+/// has another.
 fn filled(segments: usize, pages: u64, rule: Rule) -> Run {
     let mut run = Run::new(1, segments);
     run.source = Source::new(2, 400);

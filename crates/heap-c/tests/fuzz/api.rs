@@ -21,8 +21,8 @@ pub type Heap = *mut Handle;
 pub type Call = fn(&mut Program, &mut Input);
 
 /// Each function.
-// SAFETY: strings end with a zero, and at `bytes` lie as many as `len` says or can be; nothing that was
-// freed or closed is read or written by the program itself.
+// SAFETY: strings end with a zero, and at `bytes` lie as many as `len` says or can be; nothing that
+// was freed or closed is read or written by the program itself.
 pub const API: &[Call] = unsafe {
     &[
         |c, i| c.keep_heap(nvm_create(c.path(i), heap_bytes(i))),

@@ -1,5 +1,5 @@
-//! Calls of the C API in any order, with handles and pointers that are null, stale or of another heap, and
-//! any sizes: each answers, or says what is wrong. No call panics.
+//! Calls of the C API in any order, with handles and pointers that are null, stale or of another
+//! heap, and any sizes: each answers, or says what is wrong. No call panics.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -210,7 +210,8 @@ pub fn heap_bytes(input: &mut Input) -> u64 {
     }
 }
 
-/// What a transaction does: changes nothing, or leaves one of its own under way, and says how it went.
+/// What a transaction does: changes nothing, or leaves one of its own under way, and says how it
+/// went.
 pub extern "C" fn work(heap: Heap, argument: *mut c_void) -> c_int {
     let number = argument.addr();
     if number % 3 == 1 {

@@ -1,5 +1,5 @@
-// The library's modules, at the root of the program that includes this: a library for C alone cannot be
-// linked from here.
+// The library's modules, at the root of the program that includes this: a library for C alone
+// cannot be linked from here.
 
 #[path = "../../src/container.rs"]
 mod container;

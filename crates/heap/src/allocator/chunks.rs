@@ -69,8 +69,8 @@ impl Chunks {
         Ok(Taken { chunk, fresh })
     }
 
-    /// Gives chunks back. If their word has a meaning by itself (records), the caller has made it free
-    /// before, durably.
+    /// Gives chunks back. If their word has a meaning by itself (records), the caller has made it
+    /// free before, durably.
     pub fn give<M: Medium>(&self, pool: &Pool<M>, chunk: u64, count: u64) {
         lock(&self.free).give(&pool.geometry, chunk, count);
     }

@@ -1,5 +1,5 @@
-//! Size classes: multiples of 16 bytes up to 256, then four for each doubling, so that at most a fifth of
-//! a slot is wasted. Computed by arithmetic alone, because a global allocator needs it.
+//! Size classes: multiples of 16 bytes up to 256, then four for each doubling, so that at most a
+//! fifth of a slot is wasted. Computed by arithmetic alone, because a global allocator needs it.
 
 use super::run::Run;
 

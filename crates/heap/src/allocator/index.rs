@@ -1,10 +1,10 @@
 //! The index: finds the run of an offset without a lock, and tells what each chunk may hold.
 //!
-//! A run is looked up only by a thread that holds a lane (or before any other thread knows the heap), and
-//! is freed only when every lane has been given back since the run was forgotten
-//! ([`Lanes::pass_by`](crate::lane::Lanes::pass_by)). So a run that was found can be used until the lane
-//! is given back. The same guarantees that what was checked against a chunk's [`Holds`] and then stored
-//! there was stored before the chunk is used for something else.
+//! A run is looked up only by a thread that holds a lane (or before any other thread knows the
+//! heap), and is freed only when every lane has been given back since the run was forgotten
+//! ([`Lanes::pass_by`](crate::lane::Lanes::pass_by)). So a run that was found can be used until the
+//! lane is given back. The same guarantees that what was checked against a chunk's [`Holds`] and
+//! then stored there was stored before the chunk is used for something else.
 
 use std::array;
 use std::ptr;
@@ -16,7 +16,8 @@ use crate::lock::lock;
 
 /// Chunks covered by a leaf.
 const LEAF: u64 = 1 << 10;
-/// Forgotten runs are kept until there are this many: then freeing them is worth waiting for all lanes.
+/// Forgotten runs are kept until there are this many: then freeing them is worth waiting for all
+/// lanes.
 const MANY: usize = 256;
 
 /// What a chunk holds, as checked before it is read or changed.
@@ -62,8 +63,8 @@ impl Index {
     pub fn get(&self, chunk: u64) -> Option<&Run> {
         let leaf = self.leaf(chunk)?;
         let run = leaf.runs[(chunk % LEAF) as usize].load(Ordering::SeqCst);
-        // SAFETY: it was a box, and is freed only after every thread that may have found it has given
-        // back the lane under which it did.
+        // SAFETY: it was a box, and is freed only after every thread that may have found it has
+        // given back the lane under which it did.
         unsafe { run.as_ref() }
     }
 

@@ -1,4 +1,5 @@
-//! Objects of whole chunks: all that the pool stores about their room is the word about the first chunk.
+//! Objects of whole chunks: all that the pool stores about their room is the word about the first
+//! chunk.
 
 use super::index::Holds;
 use super::run::Run;

@@ -1,9 +1,9 @@
 //! Allocators: they find room for objects.
 //!
-//! Two levels, as in Kannan 2013, section 4.2: [`Chunks`](chunks::Chunks) hands out chunks and records
-//! that in the pool; an [`Allocator`] cuts them into slots. Records in the allocation log say which
-//! objects are in use, so [`Nvwa`](nvwa::Nvwa) need not store anything else. [`Naive`](naive::Naive)
-//! stores all that it knows, for comparison.
+//! Two levels, as in Kannan 2013, section 4.2: [`Chunks`](chunks::Chunks) hands out chunks and
+//! records that in the pool; an [`Allocator`] cuts them into slots. Records in the allocation log
+//! say which objects are in use, so [`Nvwa`](nvwa::Nvwa) need not store anything else.
+//! [`Naive`](naive::Naive) stores all that it knows, for comparison.
 
 pub(crate) mod chunks;
 pub(crate) mod class;
@@ -77,8 +77,8 @@ pub(crate) struct Found {
 
 /// Finds room for objects. The caller holds the lane to which the cache belongs.
 pub(crate) trait Allocator<M>: Send + Sync {
-    /// Takes room for an object. The room is free again if the program ends before a record says that the
-    /// object is in use.
+    /// Takes room for an object. The room is free again if the program ends before a record says
+    /// that the object is in use.
     ///
     /// # Errors
     ///

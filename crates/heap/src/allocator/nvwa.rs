@@ -1,6 +1,6 @@
-//! The NVM-write-aware allocator (NVWA; Kannan 2013, section 4.2): its state of slots is in DRAM and
-//! follows from the allocation log, so reserving and releasing store nothing in the pool. Only a new
-//! chunk does.
+//! The NVM-write-aware allocator (NVWA; Kannan 2013, section 4.2): its state of slots is in DRAM
+//! and follows from the allocation log, so reserving and releasing store nothing in the pool. Only
+//! a new chunk does.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -63,8 +63,8 @@ impl Nvwa {
         &mut cache.slots[class]
     }
 
-    /// Takes a free slot of an existing run. `None` if a run must be added first ([`Nvwa::add_run`]), or
-    /// if there is no class for `bytes`.
+    /// Takes a free slot of an existing run. `None` if a run must be added first
+    /// ([`Nvwa::add_run`]), or if there is no class for `bytes`.
     #[inline]
     pub fn reserve_listed<M: Medium>(
         &self,
@@ -189,8 +189,8 @@ impl<M: Medium> Allocator<M> for Nvwa {
             let Some(class) = self.classes.of(bytes) else {
                 return large::reserve(space, bytes);
             };
-            // Without the lock of the class: a thread that waited that long for it would go to sleep,
-            // which takes much longer.
+            // Without the lock of the class: a thread that waited that long for it would go to
+            // sleep, which takes much longer.
             let slot = slot_of(class);
             let taken = space.chunks.take(&space.pool, 1, Use::Run { slot })?;
             space.index.set_holds(taken.chunk, 1, Holds::Objects);
@@ -239,8 +239,8 @@ impl<M: Medium> Allocator<M> for Nvwa {
                 if run.free_slots() < run.slots() {
                     return true;
                 }
-                // No object or cache has a slot of it, and the lock of its class keeps other threads from
-                // taking one.
+                // No object or cache has a slot of it, and the lock of its class keeps other
+                // threads from taking one.
                 space.index.remove(chunk, 1);
                 space.chunks.give(&space.pool, chunk, 1);
                 given += 1;

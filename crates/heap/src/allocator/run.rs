@@ -8,12 +8,13 @@ pub(crate) struct Run {
     slot: u64,
     /// Whether it is one large object of whole chunks.
     pub large: bool,
-    /// Whether it is capacity. Then its records are not in the pool, and only tell that a slot is in use.
+    /// Whether it is capacity. Then its records are not in the pool, and only tell that a slot is
+    /// in use.
     pub capacity: bool,
     /// For each slot, the offset of the record of its object; 0 if there is none.
     records: Box<[AtomicU64]>,
-    /// A bit for each slot, 1 if it is neither in use nor in a lane's cache. Changed under the lock of
-    /// the class, or by recovery.
+    /// A bit for each slot, 1 if it is neither in use nor in a lane's cache. Changed under the lock
+    /// of the class, or by recovery.
     free: Box<[AtomicU64]>,
     /// Whether it is in the class's list of runs with free slots.
     pub listed: AtomicBool,
@@ -101,10 +102,10 @@ impl Run {
         self.records[slot].store(record, Ordering::Release);
     }
 
-    /// Claims a slot for the record of its object; fails with the other record's offset if the slot was
-    /// claimed already. Two threads that claim a slot at the same moment may both succeed:
-    /// [`Run::take_claimed`] then finds fewer slots than were claimed. A locked instruction for each
-    /// object would cost more than all else that opening does with it.
+    /// Claims a slot for the record of its object; fails with the other record's offset if the slot
+    /// was claimed already. Two threads that claim a slot at the same moment may both succeed:
+    /// [`Run::take_claimed`] then finds fewer slots than were claimed. A locked instruction for
+    /// each object would cost more than all else that opening does with it.
     #[inline]
     pub fn claim(&self, slot: usize, record: u64) -> Result<(), u64> {
         match self.record(slot) {

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
 
-/// A value in a pool's capacity, as a `Box` has one in DRAM. Dropping it frees its memory; it keeps the
-/// heap open. The memory does not exist in children of this process: access to it there ends with
-/// SIGSEGV.
+/// A value in a pool's capacity, as a `Box` has one in DRAM. Dropping it frees its memory; it keeps
+/// the heap open. The memory does not exist in children of this process: access to it there ends
+/// with SIGSEGV.
 ///
 /// ```
 /// use terrace_heap::{Heap, Result};
@@ -60,7 +60,8 @@ impl<M: Medium> Heap<M> {
     pub fn capacity_slice<T: Pod>(&self, len: usize) -> Result<CapacityBox<[T], M>> {
         let bytes = slot(array::<T>(len)?)?;
         let memory = self.capacity_alloc(bytes)?.cast::<T>();
-        // SAFETY: allocated here, as large and as aligned as that many `T`, for which zeros are valid.
+        // SAFETY: allocated here, as large and as aligned as that many `T`, for which zeros are
+        // valid.
         unsafe { memory.write_bytes(0, len) };
         let values = NonNull::slice_from_raw_parts(memory, len);
         Ok(CapacityBox::of(values, self))
@@ -72,8 +73,8 @@ const UNIT: usize = 16;
 /// Chunks have at least this many bytes, and begin at a multiple of them.
 const MAX_ALIGN: usize = 4096;
 
-/// Returns the bytes to request so that the memory is aligned: slots of a power of two lie at multiples
-/// of it.
+/// Returns the bytes to request so that the memory is aligned: slots of a power of two lie at
+/// multiples of it.
 fn slot(layout: Layout) -> Result<usize> {
     match layout.align() {
         0..=UNIT => Ok(layout.size()),

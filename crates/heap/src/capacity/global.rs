@@ -13,8 +13,8 @@ use crate::contiguity::Backing;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
 
-/// A global allocator for all of a program's memory: what `malloc` does, over memory that is mapped at
-/// once and used as it is needed.
+/// A global allocator for all of a program's memory: what `malloc` does, over memory that is mapped
+/// at once and used as it is needed.
 ///
 /// ```no_run
 /// use terrace_heap::CapacityAllocator;
@@ -23,9 +23,9 @@ use crate::heap::Heap;
 /// static HEAP: CapacityAllocator = CapacityAllocator::in_directory(c"/mnt/pmem", 16 << 30);
 /// ```
 ///
-/// Any thread may free what another has allocated. The allocator never calls Rust's allocator for itself.
-/// With a directory or a pool, the memory is shared with forked children that do not execute another
-/// program: a program that forks such children cannot use it.
+/// Any thread may free what another has allocated. The allocator never calls Rust's allocator for
+/// itself. With a directory or a pool, the memory is shared with forked children that do not
+/// execute another program: a program that forks such children cannot use it.
 ///
 /// A program that has a pool open can live on the same memory as its persistent data
 /// ([`CapacityAllocator::take_from`]), as in Kannan 2013 (section 2).
@@ -46,9 +46,9 @@ impl CapacityAllocator {
         Self::with(None, 0)
     }
 
-    /// Returns an allocator of at most `bytes` of a file in a directory, on whatever medium its file
-    /// system lies: persistent memory, a file system in memory, a disk behind the page cache. The file
-    /// has no name, and is gone when the program ends.
+    /// Returns an allocator of at most `bytes` of a file in a directory, on whatever medium its
+    /// file system lies: persistent memory, a file system in memory, a disk behind the page cache.
+    /// The file has no name, and is gone when the program ends.
     pub const fn in_directory(directory: &'static CStr, bytes: usize) -> Self {
         Self::with(Some(directory), bytes)
     }
@@ -72,11 +72,12 @@ impl CapacityAllocator {
         self
     }
 
-    /// Takes the program's memory from a pool from now on, `bytes` of it; what does not fit comes from
-    /// where it did before. A second call for the same heap takes as much more.
+    /// Takes the program's memory from a pool from now on, `bytes` of it; what does not fit comes
+    /// from where it did before. A second call for the same heap takes as much more.
     ///
-    /// The memory is part of the pool's room until the program ends, and free when the pool is opened
-    /// next. Until then the pool stays locked against other programs, also after the heap was closed.
+    /// The memory is part of the pool's room until the program ends, and free when the pool is
+    /// opened next. Until then the pool stays locked against other programs, also after the heap
+    /// was closed.
     ///
     /// ```no_run
     /// use terrace_heap::{CapacityAllocator, Heap, Result};
@@ -94,8 +95,8 @@ impl CapacityAllocator {
     ///
     /// # Errors
     ///
-    /// The pool has less room; the allocator has memory of another pool already; the heap was closed; or
-    /// a fence failed.
+    /// The pool has less room; the allocator has memory of another pool already; the heap was
+    /// closed; or a fence failed.
     pub fn take_from(&self, heap: &Heap, bytes: u64) -> Result<()> {
         if self.pool.get().is_none() {
             let no_table = |reason| Error::system("there is no room for a table", reason);
@@ -148,7 +149,8 @@ impl CapacityAllocator {
         let Ok(new) = Layout::from_size_align(bytes, layout.align()) else {
             return ptr::null_mut();
         };
-        // SAFETY: promised by the caller; both have that many bytes, and the new memory is another one.
+        // SAFETY: promised by the caller; both have that many bytes, and the new memory is another
+        // one.
         unsafe {
             let new = self.alloc(new);
             if !new.is_null() {
@@ -187,9 +189,9 @@ fn complain(directory: Option<&CStr>, reason: &io::Error) {
     }
 }
 
-// SAFETY: memory of one allocation has no other owner until it is freed (`Spans`), is as large and as
-// aligned as was requested, and nothing here unwinds or calls Rust's allocator: locks and the once-cell
-// are futexes, and the thread's number needs no set-up.
+// SAFETY: memory of one allocation has no other owner until it is freed (`Spans`), is as large and
+// as aligned as was requested, and nothing here unwinds or calls Rust's allocator: locks and the
+// once-cell are futexes, and the thread's number needs no set-up.
 unsafe impl GlobalAlloc for CapacityAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if let Some(memory) = self.alloc_pooled(layout) {

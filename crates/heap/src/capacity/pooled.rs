@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::medium::Medium;
 
-/// Chunks that a pool has given away, all in advance: the heap itself allocates while it holds its own
-/// locks, so it cannot be asked then.
+/// Chunks that a pool has given away, all in advance: the heap itself allocates while it holds its
+/// own locks, so it cannot be asked then.
 pub(super) struct Pooled {
     /// Keeps the memory mapped, and the pool locked.
     heap: Heap,
@@ -92,8 +92,8 @@ impl Heap {
         self.core().space.pool.geometry.shift
     }
 
-    /// Takes chunks of the pool, which the heap does not touch from now on; returns the first and the
-    /// count of each row.
+    /// Takes chunks of the pool, which the heap does not touch from now on; returns the first and
+    /// the count of each row.
     ///
     /// # Errors
     ///

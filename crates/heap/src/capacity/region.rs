@@ -73,8 +73,8 @@ impl Region {
         })
     }
 
-    /// Has the file system allocate chunks: a store to a hole would end the program with SIGBUS when
-    /// the device is full.
+    /// Has the file system allocate chunks: a store to a hole would end the program with SIGBUS
+    /// when the device is full.
     fn allocate(&self, chunk: usize, count: usize) -> bool {
         let range = (chunk << SHIFT) as u64..((chunk + count) << SHIFT) as u64;
         let file = self.file.as_ref();

@@ -7,13 +7,13 @@ use crate::medium::reservation::{PAGE_BYTES, Reservation};
 
 /// The state of one chunk, or of several that belong together under the first.
 ///
-/// All zeros for an unknown chunk. Each field says who may change it; being atomic costs nothing and
-/// needs no `unsafe`.
+/// All zeros for an unknown chunk. Each field says who may change it; being atomic costs nothing
+/// and needs no `unsafe`.
 #[derive(Default)]
 #[repr(C)]
 pub(super) struct Span {
-    /// What the chunk is, packed. Changed by the owner of the chunk, and stable while memory in it is
-    /// allocated.
+    /// What the chunk is, packed. Changed by the owner of the chunk, and stable while memory in it
+    /// is allocated.
     what: AtomicU32,
     /// Slots in use (under the lock of its shard). Of the last chunk of a free extent: its length
     /// (under the lock of the extents).

@@ -1,9 +1,10 @@
 //! Checking a pool: everything that the format protects is read, and each problem is reported in a
 //! sentence with its place.
 //!
-//! First the pool is read as it is (`survey`). Then it is recovered on the medium that was passed (a
-//! private mapping or a copy), as when it is opened, and its roots are followed into containers: the order of
-//! keys, the hashes of entries and where they are, counts, and that each object is in use and reached once.
+//! First the pool is read as it is (`survey`). Then it is recovered on the medium that was passed
+//! (a private mapping or a copy), as when it is opened, and its roots are followed into containers:
+//! the order of keys, the hashes of entries and where they are, counts, and that each object is in
+//! use and reached once.
 //!
 //! Not found are changes of the contents of objects, which have no checksum once they may have been
 //! changed, and damage to an intent, which looks like a torn one.
@@ -18,11 +19,11 @@ use crate::survey::{self, All, Report};
 
 pub use crate::survey::Finding;
 
-/// Returns all findings about the pool on a medium, in the order in which they were found; none if it is
-/// sound.
+/// Returns all findings about the pool on a medium, in the order in which they were found; none if
+/// it is sound.
 ///
-/// The pool is recovered, so pass a private mapping ([`Mode::Private`](crate::Mode::Private)) or a copy.
-/// Nothing else stores to it meanwhile.
+/// The pool is recovered, so pass a private mapping ([`Mode::Private`](crate::Mode::Private)) or a
+/// copy. Nothing else stores to it meanwhile.
 ///
 /// ```no_run
 /// use terrace_heap::check::check;
@@ -84,8 +85,8 @@ fn recovered<M: Medium>(medium: M, all: &All) -> Result<()> {
     }
 }
 
-/// Checks what opening a pool does not read: the headers of regions, and the chunks that were never used,
-/// which their first use takes for zeros.
+/// Checks what opening a pool does not read: the headers of regions, and the chunks that were never
+/// used, which their first use takes for zeros.
 fn check_tables<M: Medium>(pool: &Pool<M>, all: &All) -> Result<()> {
     let geometry = &pool.geometry;
     for chunk in 1..pool.chunks() {

@@ -1,4 +1,5 @@
-//! Pools with false data under right checks: chance never makes them, but a mistake in this crate could.
+//! Pools with false data under right checks: chance never makes them, but a mistake in this crate
+//! could.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,8 +1,9 @@
-//! Stored values: in their entry or, if they are long, apart from it, up to as many bytes as a pool has.
+//! Stored values: in their entry or, if they are long, apart from it, up to as many bytes as a pool
+//! has.
 //!
-//! A value that lies apart and has at most [`part_bytes`] is an object of its own; a longer one is a list
-//! of pointers to such objects. The length tells which. Where contents have checksums, each of these objects
-//! ends with its own.
+//! A value that lies apart and has at most [`part_bytes`] is an object of its own; a longer one is
+//! a list of pointers to such objects. The length tells which. Where contents have checksums, each
+//! of these objects ends with its own.
 
 use crate::checksum::{Checksum, checksum};
 use crate::error::{Error, Result, ensure};
@@ -26,8 +27,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Returns the parts of a pool: of 15 chunks, whose contents a record can still cover where chunks have
-    /// 64 KiB, and for which a fragmented pool has room.
+    /// Returns the parts of a pool: of 15 chunks, whose contents a record can still cover where
+    /// chunks have 64 KiB, and for which a fragmented pool has room.
     pub fn of(geometry: &Geometry) -> Self {
         let checked = geometry.checksums;
         let whole = geometry.offset_of(15).min(geometry.max_object());
@@ -102,8 +103,8 @@ impl Stored {
         Self { at, len, part }
     }
 
-    /// Returns the place of a value whose length was stored as `said`, with [`APART`] if only its pointer
-    /// lies at `at`.
+    /// Returns the place of a value whose length was stored as `said`, with [`APART`] if only its
+    /// pointer lies at `at`.
     ///
     /// # Errors
     ///

@@ -44,9 +44,9 @@ pub trait Container<M: Medium>: sealed::Sealed {
 }
 
 impl<'h, M: Medium> Transaction<'h, M> {
-    /// Opens a container within this transaction: changes through it happen with the transaction, and
-    /// reads see them before. No other thread uses the container, or the part of it that was used, until
-    /// the transaction has ended.
+    /// Opens a container within this transaction: changes through it happen with the transaction,
+    /// and reads see them before. No other thread uses the container, or the part of it that was
+    /// used, until the transaction has ended.
     ///
     /// # Errors
     ///
@@ -94,13 +94,13 @@ impl<S, M: Medium> Deref for Handle<S, M> {
 }
 
 impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
-    /// Opens the container of a name, whose root points to a `T` and has a kind; `make` returns its state
-    /// if no handle of it exists.
+    /// Opens the container of a name, whose root points to a `T` and has a kind; `make` returns its
+    /// state if no handle of it exists.
     ///
     /// # Errors
     ///
-    /// What `make` returns; the root has another type or kind; this thread is within a transaction; the
-    /// pool is full, or a fence failed.
+    /// What `make` returns; the root has another type or kind; this thread is within a transaction;
+    /// the pool is full, or a fence failed.
     pub fn open<T: Pod>(
         heap: &Heap<M>,
         name: &str,
@@ -120,8 +120,8 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
     ///
     /// # Errors
     ///
-    /// What `work` returns; this thread is within a transaction of the heap, or of another one that must
-    /// not wait for the guard.
+    /// What `work` returns; this thread is within a transaction of the heap, or of another one that
+    /// must not wait for the guard.
     #[inline]
     pub fn read<R>(&self, number: usize, work: impl FnOnce(&Pool<M>) -> Result<R>) -> Result<R> {
         self.heap.expect_alone()?;
@@ -161,8 +161,8 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
         Ok(done)
     }
 
-    /// Removes all that a container of one guard holds. `emptied` is called with the elements that were
-    /// added since the heap was opened.
+    /// Removes all that a container of one guard holds. `emptied` is called with the elements that
+    /// were added since the heap was opened.
     ///
     /// # Errors
     ///
@@ -211,8 +211,8 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
     }
 }
 
-/// What iterators and cursors read: a container part by part, under its guards, or as a transaction sees
-/// it, which holds them.
+/// What iterators and cursors read: a container part by part, under its guards, or as a transaction
+/// sees it, which holds them.
 pub(super) struct Reader<'c, S, M: Medium> {
     handle: &'c Handle<S, M>,
     pool: &'c Pool<M>,
@@ -273,8 +273,8 @@ impl<S, M: Medium> Source for Reader<'_, S, M> {
     }
 }
 
-/// Makes a type a container, which can be cloned and opened in a transaction: the type and its field with
-/// the [`Handle`], its parameters, their bounds, and their bounds in methods.
+/// Makes a type a container, which can be cloned and opened in a transaction: the type and its
+/// field with the [`Handle`], its parameters, their bounds, and their bounds in methods.
 macro_rules! container {
     ($name:ident.$handle:ident, [$($param:ident),+], [$($any:tt)+], [$($bound:tt)+]) => {
         impl<$($any)+, M: Medium> Clone for $name<$($param,)+ M> {

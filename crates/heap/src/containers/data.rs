@@ -11,9 +11,9 @@ use super::identity::Identity;
 
 /// A type that a container holds as a value or as an element.
 ///
-/// Plain data (`bytemuck::Pod`: numbers, arrays of them, structures that derive it) lie in the pool as
-/// they lie in memory. A type of a program's own declares its [`Identity`]. `str` and `[u8]` have any length. With the feature `serde`, `Serde<T>` holds any
-/// type that serde supports.
+/// Plain data (`bytemuck::Pod`: numbers, arrays of them, structures that derive it) lie in the pool
+/// as they lie in memory. A type of a program's own declares its [`Identity`]. `str` and `[u8]`
+/// have any length. With the feature `serde`, `Serde<T>` holds any type that serde supports.
 ///
 /// ```
 /// use terrace_heap::containers::HashMap;
@@ -67,8 +67,8 @@ pub trait Key: Value {
     /// Whether the order of keys is that of their bytes.
     const BYTEWISE: bool = false;
 
-    /// Compares two keys, passed as bytes. Invalid bytes, which a damaged pool may hold, may have any
-    /// order.
+    /// Compares two keys, passed as bytes. Invalid bytes, which a damaged pool may hold, may have
+    /// any order.
     fn compare(a: &[u8], b: &[u8]) -> Ordering;
 }
 
@@ -191,8 +191,8 @@ impl Key for str {
 
 /// A value of any type that serde supports, in the format of [postcard](https://docs.rs/postcard).
 ///
-/// A map finds a key by its bytes, so equal keys must have equal bytes. In an ordered map keys have the
-/// order of `T`.
+/// A map finds a key by its bytes, so equal keys must have equal bytes. In an ordered map keys have
+/// the order of `T`.
 ///
 /// ```
 /// use std::borrow::Cow;

@@ -12,14 +12,15 @@ use super::root::pointer_of;
 use super::{btree_map, hash_map, queue, vector};
 
 impl<M: Medium> Heap<M> {
-    /// Removes a container and all that it owns, durably, so that its name is free again; returns whether
-    /// there was one. Its objects are freed in steps of some hundred, each with one fence. From the first
-    /// step on the container is gone: what a crash leaves of it is freed when the pool is opened next.
+    /// Removes a container and all that it owns, durably, so that its name is free again; returns
+    /// whether there was one. Its objects are freed in steps of some hundred, each with one fence.
+    /// From the first step on the container is gone: what a crash leaves of it is freed when the
+    /// pool is opened next.
     ///
     /// # Errors
     ///
-    /// The root of this name is no container; a handle of the container exists; this thread is within a
-    /// transaction; the container is damaged, or a fence failed.
+    /// The root of this name is no container; a handle of the container exists; this thread is
+    /// within a transaction; the container is damaged, or a fence failed.
     pub fn remove(&self, name: &str) -> Result<bool> {
         self.expect_alone()?;
         self.core().expect_writable()?;

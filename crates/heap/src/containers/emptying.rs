@@ -1,9 +1,9 @@
-//! Containers that give back all that they own: in steps of a bounded number of objects, each an operation
-//! of its own, or all at once within a transaction.
+//! Containers that give back all that they own: in steps of a bounded number of objects, each an
+//! operation of its own, or all at once within a transaction.
 //!
-//! Before the first step a mark is stored with the pointer of the container's root. Opening a pool goes on
-//! with what a crash has interrupted, so the container is emptied, or gone, once the mark is there, and
-//! nothing leaks. The steps need not know the types that the container holds.
+//! Before the first step a mark is stored with the pointer of the container's root. Opening a pool
+//! goes on with what a crash has interrupted, so the container is emptied, or gone, once the mark
+//! is there, and nothing leaks. The steps need not know the types that the container holds.
 
 use crate::error::Result;
 use crate::heap::Heap;
@@ -36,8 +36,8 @@ pub(crate) struct Progress {
 
 /// A container's state, which can be emptied.
 pub(crate) trait Emptying {
-    /// Removes some of what the container holds, and frees the objects; returns whether there may be more.
-    /// The guards are held.
+    /// Removes some of what the container holds, and frees the objects; returns whether there may
+    /// be more. The guards are held.
     ///
     /// # Errors
     ///
@@ -138,8 +138,8 @@ impl<C: Emptying, M: Medium> Work<'_, C, M> {
     }
 }
 
-/// Empties an open container, whose guards are held; `last` are the last operations under them. Returns the
-/// last operation that was carried out, even if a later one fails.
+/// Empties an open container, whose guards are held; `last` are the last operations under them.
+/// Returns the last operation that was carried out, even if a later one fails.
 pub(super) fn clear<C: Emptying, M: Medium>(
     heap: &Heap<M>,
     container: &C,

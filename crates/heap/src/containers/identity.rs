@@ -7,9 +7,10 @@ use crate::ptr::Ptr;
 
 /// A type that declares its identity: the name by which pools know it.
 ///
-/// A container records the identities, the sizes and the alignments of the types that it was made with,
-/// and is opened with the same types only. An identity stays the same when the type is renamed or moved to
-/// another module; a type whose bytes get another meaning, or another order as keys, gets another identity.
+/// A container records the identities, the sizes and the alignments of the types that it was made
+/// with, and is opened with the same types only. An identity stays the same when the type is
+/// renamed or moved to another module; a type whose bytes get another meaning, or another order as
+/// keys, gets another identity.
 ///
 /// ```
 /// use std::borrow::Cow;

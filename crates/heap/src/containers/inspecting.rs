@@ -1,5 +1,5 @@
-//! Looking into a container: whether what it holds is where it is looked for. No type is needed for that but
-//! the order of an ordered map's keys, which is known for those that this crate names.
+//! Looking into a container: whether what it holds is where it is looked for. No type is needed for
+//! that but the order of an ordered map's keys, which is known for those that this crate names.
 
 use std::cmp::Ordering;
 
@@ -14,8 +14,9 @@ pub(super) type Order = fn(&[u8], &[u8]) -> Ordering;
 
 /// A container's state, which can be looked into.
 pub(crate) trait Inspecting {
-    /// Looks at all that the container holds, and calls `wrong` with the offset of each thing that is wrong,
-    /// and a sentence about it. Returns the offset of each object once for each time it is reached.
+    /// Looks at all that the container holds, and calls `wrong` with the offset of each thing that
+    /// is wrong, and a sentence about it. Returns the offset of each object once for each time it
+    /// is reached.
     ///
     /// # Errors
     ///
@@ -28,7 +29,8 @@ pub(crate) trait Inspecting {
     ) -> Result<Vec<u64>>;
 }
 
-/// Returns the order of keys of a type by its identity, if it is one of those that this crate names.
+/// Returns the order of keys of a type by its identity, if it is one of those that this crate
+/// names.
 pub(super) fn order_of(types: &Types) -> Option<Order> {
     fn named<K: Key + ?Sized>() -> (String, Order) {
         (K::identity().into_owned(), K::compare)

@@ -1,8 +1,9 @@
 //! Persistent containers.
 //!
-//! A container keeps its data in objects of a heap, reached from a root, and its locks and counts in
-//! DRAM, where all its handles share them. Each operation is written once, over a source of words and a
-//! sink for changes: by itself it is an operation of a lane, and within a transaction a part of that.
+//! A container keeps its data in objects of a heap, reached from a root, and its locks and counts
+//! in DRAM, where all its handles share them. Each operation is written once, over a source of
+//! words and a sink for changes: by itself it is an operation of a lane, and within a transaction a
+//! part of that.
 
 mod apart;
 pub mod btree_map;

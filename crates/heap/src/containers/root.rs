@@ -1,4 +1,5 @@
-//! The object to which the root of a container points: found, made, or converted from an older version.
+//! The object to which the root of a container points: found, made, or converted from an older
+//! version.
 
 use bytemuck::Pod;
 
@@ -68,8 +69,8 @@ pub(super) fn range_of<M: Medium>(pool: &Pool<M>, root: u64) -> Range {
 }
 
 impl<M: Medium> Heap<M> {
-    /// Returns the object to which a root points. If the root is null, `make` makes the object, and the
-    /// operation that did is returned, too.
+    /// Returns the object to which a root points. If the root is null, `make` makes the object, and
+    /// the operation that did is returned, too.
     ///
     /// # Errors
     ///
@@ -114,8 +115,8 @@ impl<M: Medium> Heap<M> {
         self.find_or_make(root, |sink| make_table(sink, words, seal))
     }
 
-    /// Replaces the object of a root by one that `convert` makes, which frees the old one; returns the new
-    /// one.
+    /// Replaces the object of a root by one that `convert` makes, which frees the old one; returns
+    /// the new one.
     ///
     /// # Errors
     ///

@@ -25,8 +25,8 @@ pub(crate) fn is_of_container(kind: u16) -> bool {
     kinds.contains(&kind)
 }
 
-/// Makes the container of a root in a new heap, and puts into it what can be read of the damaged one at `at`
-/// of a pool; returns how many entries or elements that were.
+/// Makes the container of a root in a new heap, and puts into it what can be read of the damaged
+/// one at `at` of a pool; returns how many entries or elements that were.
 ///
 /// # Errors
 ///

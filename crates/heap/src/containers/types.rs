@@ -1,10 +1,10 @@
 //! The types that a container holds, as its table records them.
 //!
-//! A description follows the table in the same object: a word with its own words:16, the number of types:16
-//! and the check of what follows:32; then each type: a word with its bytes:32 (all ones if they have any
-//! number), its alignment:16 and the bytes of its identity:16, and the identity, filled with zeros to whole
-//! words. A word of the table says that there is a description; containers of format versions 1 to 3 have
-//! none until they are opened.
+//! A description follows the table in the same object: a word with its own words:16, the number of
+//! types:16 and the check of what follows:32; then each type: a word with its bytes:32 (all ones if
+//! they have any number), its alignment:16 and the bytes of its identity:16, and the identity,
+//! filled with zeros to whole words. A word of the table says that there is a description;
+//! containers of format versions 1 to 3 have none until they are opened.
 
 use std::fmt;
 
@@ -186,7 +186,8 @@ impl Described {
         Types::decode(&words).ok_or_else(damaged).map(Some)
     }
 
-    /// Checks that a container holds these types, if its types are recorded; returns whether they are.
+    /// Checks that a container holds these types, if its types are recorded; returns whether they
+    /// are.
     ///
     /// # Errors
     ///
@@ -219,8 +220,8 @@ impl Described {
         ))
     }
 
-    /// Records the types of a container that was made by format version 1 to 3; returns its new table. If
-    /// there is no room for that, it stays as it is.
+    /// Records the types of a container that was made by format version 1 to 3; returns its new
+    /// table. If there is no room for that, it stays as it is.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// For how many milliseconds a reading is used.
 const FRESH_MILLIS: u64 = 100;
 
-/// Returns the bytes available to programs without swapping (`MemAvailable`), at most 100 ms ago; the
-/// maximum if the kernel does not tell.
+/// Returns the bytes available to programs without swapping (`MemAvailable`), at most 100 ms ago;
+/// the maximum if the kernel does not tell.
 pub(super) fn available() -> u64 {
     static BYTES: AtomicU64 = AtomicU64::new(u64::MAX);
     static READ_AT: AtomicU64 = AtomicU64::new(0);

@@ -12,8 +12,8 @@ pub enum Backing {
     /// Each page at its first touch, as the kernel does by default: the paper's JIT.
     #[default]
     OnTouch,
-    /// Several pages together, before the first of them is used, while enough memory is available: the
-    /// paper's CAA.
+    /// Several pages together, before the first of them is used, while enough memory is available:
+    /// the paper's CAA.
     Batches {
         /// Pages of a batch: 4 and 16 in the paper.
         pages: u32,
@@ -97,8 +97,8 @@ impl Backing {
         unsafe { advise(base, len, libc::MADV_HUGEPAGE) }
     }
 
-    /// Turns existing pages into huge ones, which copies them, as far as the kernel can; the others stay
-    /// as they are.
+    /// Turns existing pages into huge ones, which copies them, as far as the kernel can; the others
+    /// stay as they are.
     ///
     /// # Safety
     ///
@@ -110,8 +110,8 @@ impl Backing {
         }
     }
 
-    /// Announces the first use of bytes of a mapping of `len` bytes, from `offset` on: populates them,
-    /// each batch in one call.
+    /// Announces the first use of bytes of a mapping of `len` bytes, from `offset` on: populates
+    /// them, each batch in one call.
     ///
     /// # Safety
     ///

@@ -5,8 +5,8 @@ use std::ffi::CStr;
 
 use super::available::read_file;
 
-/// Returns whether memory that requests huge pages gets folios of `pages` pages, which the administrator
-/// decides.
+/// Returns whether memory that requests huge pages gets folios of `pages` pages, which the
+/// administrator decides.
 pub(super) fn enabled(pages: u32) -> bool {
     let mut text = [0; 64];
     let setting = path(pages).and_then(|path| read_file(path, &mut text));

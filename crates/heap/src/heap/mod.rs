@@ -23,9 +23,9 @@ use shared::Open;
 /// A persistent heap in a pool.
 ///
 /// A clone is another handle of the same heap. The pool is closed when the last handle is dropped;
-/// [`Heap::close`] reports whether closing succeeded. All methods can be called by any number of threads.
-/// Containers synchronize their users themselves; objects that a program changes by their pointers
-/// ([`Heap::set`]) need locks of the program's own.
+/// [`Heap::close`] reports whether closing succeeded. All methods can be called by any number of
+/// threads. Containers synchronize their users themselves; objects that a program changes by their
+/// pointers ([`Heap::set`]) need locks of the program's own.
 ///
 /// A heap belongs to the process that has opened it: in a child of that process every method fails.
 pub struct Heap<M: Medium = Mapped> {
@@ -65,8 +65,8 @@ impl<M: Medium> Clone for Heap<M> {
 
 impl Heap {
     /// Creates a pool of at least `bytes` bytes in a new file, detects what the file lies on
-    /// ([`Heap::kind`]), and opens the heap in it. The file gets its name when the pool is whole, so a
-    /// program that is killed meanwhile leaves nothing behind.
+    /// ([`Heap::kind`]), and opens the heap in it. The file gets its name when the pool is whole,
+    /// so a program that is killed meanwhile leaves nothing behind.
     ///
     /// # Errors
     ///
@@ -97,16 +97,16 @@ impl Heap {
     ///
     /// # Errors
     ///
-    /// The file holds no pool, the pool is damaged, or another program has it open; the file was copied
-    /// from a pool that was open ([`Heap::copy`] makes copies that can be opened).
+    /// The file holds no pool, the pool is damaged, or another program has it open; the file was
+    /// copied from a pool that was open ([`Heap::copy`] makes copies that can be opened).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let medium = Mapped::open(path.as_ref(), Mode::Detected)?;
         Self::open_pool(survey::open_original(medium)?)
     }
 
-    /// Opens the pool in a file for reading alone: the file need not be writable and stays as it is, and
-    /// any number of programs may read it at the same time, while none has it open for writing. Calls that
-    /// would change the pool fail. Recovery runs in private memory.
+    /// Opens the pool in a file for reading alone: the file need not be writable and stays as it
+    /// is, and any number of programs may read it at the same time, while none has it open for
+    /// writing. Calls that would change the pool fail. Recovery runs in private memory.
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl Heap {
         Ok(heap)
     }
 
-    /// Opens what was copied from an open pool, or was left by a crash, for reading alone: it may hold parts
-    /// of changes. [`Heap::copy`] then makes a pool of it.
+    /// Opens what was copied from an open pool, or was left by a crash, for reading alone: it may
+    /// hold parts of changes. [`Heap::copy`] then makes a pool of it.
     ///
     /// # Errors
     ///
@@ -128,7 +128,8 @@ impl Heap {
         Self::recovered(Mapped::open(path.as_ref(), Mode::Private)?)
     }
 
-    /// Opens the pool in a file, or creates one of at least `bytes` bytes if the file does not exist.
+    /// Opens the pool in a file, or creates one of at least `bytes` bytes if the file does not
+    /// exist.
     ///
     /// # Errors
     ///
@@ -227,14 +228,14 @@ impl<M: Medium> Heap<M> {
         Ok(heap)
     }
 
-    /// Closes the pool: everything is durable in its place, and nothing is left to recover. Other handles
-    /// of the heap and its containers fail from now on. Dropping the last handle does the same, but
-    /// cannot report a failure.
+    /// Closes the pool: everything is durable in its place, and nothing is left to recover. Other
+    /// handles of the heap and its containers fail from now on. Dropping the last handle does the
+    /// same, but cannot report a failure.
     ///
     /// # Errors
     ///
-    /// The heap was closed already; this is a child of the process that opened the heap; or the pool
-    /// could not be written, and is recovered when it is opened next.
+    /// The heap was closed already; this is a child of the process that opened the heap; or the
+    /// pool could not be written, and is recovered when it is opened next.
     pub fn close(self) -> Result<()> {
         self.expect_open()?;
         self.core().close()
@@ -300,9 +301,9 @@ impl<M: Medium> Heap<M> {
         self.core().space.pool.geometry.checksums
     }
 
-    /// Returns the address of the pool's first byte, which stays the same while the heap is open. The
-    /// methods that deal with addresses ([`Heap::persist`], [`Heap::capacity_alloc`]) say what may be
-    /// done there.
+    /// Returns the address of the pool's first byte, which stays the same while the heap is open.
+    /// The methods that deal with addresses ([`Heap::persist`], [`Heap::capacity_alloc`]) say what
+    /// may be done there.
     pub fn base(&self) -> *mut u8 {
         self.medium().base()
     }
@@ -397,8 +398,8 @@ impl<M: Medium> Heap<M> {
 }
 
 impl<M: Medium> Drop for Inner<M> {
-    /// Closes the pool, so that nothing is left to recover. If that fails, the pool is recovered when it
-    /// is opened next.
+    /// Closes the pool, so that nothing is left to recover. If that fails, the pool is recovered
+    /// when it is opened next.
     fn drop(&mut self) {
         if !self.core.is_closed() && !self.core.space.pool.medium.is_child() {
             let _ = self.core.close();

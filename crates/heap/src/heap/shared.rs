@@ -21,8 +21,8 @@ pub(super) struct Open {
 }
 
 impl<M: Medium> Heap<M> {
-    /// Returns the state of the container whose root lies there, shared by all its handles; `make` makes
-    /// it if none is open.
+    /// Returns the state of the container whose root lies there, shared by all its handles; `make`
+    /// makes it if none is open.
     ///
     /// # Errors
     ///
@@ -95,8 +95,8 @@ impl<M: Medium> Heap<M> {
         work(&state, &mut writing, false).map(Some)
     }
 
-    /// Carries out `work` on the container of a root that no handle is open of, and that none can be opened
-    /// of meanwhile.
+    /// Carries out `work` on the container of a root that no handle is open of, and that none can
+    /// be opened of meanwhile.
     ///
     /// # Errors
     ///

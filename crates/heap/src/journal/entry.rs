@@ -15,7 +15,8 @@ const RUN_WORDS: u64 = 2;
 /// The first word and the last.
 const FRAME_WORDS: u64 = 2;
 
-/// The place of an entry and the generation of the journal, which tells it from what lay there before.
+/// The place of an entry and the generation of the journal, which tells it from what lay there
+/// before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub offset: u64,
@@ -66,8 +67,8 @@ pub(super) fn encode<M: Medium>(medium: &M, place: Place, runs: &[Range<u64>]) -
     words
 }
 
-/// Returns a line as it was at one moment, while other threads may store to it: read until two readings
-/// agree.
+/// Returns a line as it was at one moment, while other threads may store to it: read until two
+/// readings agree.
 fn snapshot<M: Medium>(medium: &M, offset: u64) -> [u64; LINE_WORDS] {
     let read = || std::array::from_fn(|i| medium.load_word(offset + i as u64 * WORD_BYTES));
     let mut line = read();
@@ -80,8 +81,8 @@ fn snapshot<M: Medium>(medium: &M, offset: u64) -> [u64; LINE_WORDS] {
     }
 }
 
-/// Returns the words between the first and the last of an entry; `None` if there is none that ends at `end`
-/// at most.
+/// Returns the words between the first and the last of an entry; `None` if there is none that ends
+/// at `end` at most.
 pub(super) fn decode<M: Medium>(medium: &M, place: Place, end: u64) -> Option<Vec<u64>> {
     let most = end.checked_sub(place.offset)? / WORD_BYTES;
     if most < FRAME_WORDS {

@@ -1,14 +1,14 @@
 //! A journal of lines, for media on which a fence writes whole pages wherever they lie (a plain
-//! file): the lines that were flushed are written side by side, and their own pages when the journal
-//! is full.
+//! file): the lines that were flushed are written side by side, and their own pages when the
+//! journal is full.
 //!
 //! So a fence writes one page, or a few in a row, where it would have written one for each line: an
 //! operation of three pages takes a fifth of the time, one of 100 pages a seventieth.
 //!
-//! When the pool is opened after a crash, the contents of the journal are stored again. That is right
-//! because nothing in this crate relies on a line not being durable before it was fenced: the lines' own
-//! pages may be written at any time, and the contents restored to a line are those of its last fence or
-//! later.
+//! When the pool is opened after a crash, the contents of the journal are stored again. That is
+//! right because nothing in this crate relies on a line not being durable before it was fenced: the
+//! lines' own pages may be written at any time, and the contents restored to a line are those of
+//! its last fence or later.
 
 mod entry;
 mod noted;
@@ -79,7 +79,8 @@ impl<M: Medium> Journaled<M> {
         self.failure.get().cloned().map_or(Ok(()), Err)
     }
 
-    /// Notes which pages of the first `len` bytes are flushed from now on. The caller holds all lanes.
+    /// Notes which pages of the first `len` bytes are flushed from now on. The caller holds all
+    /// lanes.
     pub fn note_changes(&self, len: u64) {
         self.noted.begin(len);
     }
@@ -109,8 +110,8 @@ impl<M: Medium> Journaled<M> {
         self.medium
     }
 
-    /// Writes a journal from now on, into chunks that nothing else uses. Everything that was flushed is
-    /// durable, and no other thread stores meanwhile.
+    /// Writes a journal from now on, into chunks that nothing else uses. Everything that was
+    /// flushed is durable, and no other thread stores meanwhile.
     ///
     /// # Errors
     ///
@@ -140,8 +141,8 @@ impl<M: Medium> Journaled<M> {
     }
 }
 
-/// Stores the contents of a pool's journal again, durably, if there is one, and stores that there is
-/// none. This can be interrupted and repeated.
+/// Stores the contents of a pool's journal again, durably, if there is one, and stores that there
+/// is none. This can be interrupted and repeated.
 ///
 /// # Errors
 ///
@@ -179,8 +180,9 @@ fn chunks_from<M: Medium>(medium: &M, geometry: &Geometry, chunk: u64) -> Result
     )))
 }
 
-/// Returns the range of bytes that a journal uses of its chunks. A large one shares no huge page with
-/// anything else: the kernel writes all of a page of which a part was changed through a mapping.
+/// Returns the range of bytes that a journal uses of its chunks. A large one shares no huge page
+/// with anything else: the kernel writes all of a page of which a part was changed through a
+/// mapping.
 fn bytes_of(geometry: &Geometry, chunk: u64, chunks: u64) -> Range<u64> {
     let start = geometry.offset_of(chunk);
     let end = geometry.offset_of(chunk + chunks);

@@ -1,8 +1,8 @@
 //! A lane's transaction log: words, objects and data apart from each other.
 //!
-//! Entries are appended until the log is full; then all operations of the lane are settled and the log
-//! begins anew. That is the truncation of Kannan 2013, section 4.3, at the size of the processor's
-//! last-level cache, [`MAX_CHUNKS`] chunks unless one transaction alone needs more.
+//! Entries are appended until the log is full; then all operations of the lane are settled and the
+//! log begins anew. That is the truncation of Kannan 2013, section 4.3, at the size of the
+//! processor's last-level cache, [`MAX_CHUNKS`] chunks unless one transaction alone needs more.
 
 use crate::allocator::Space;
 use crate::checksum::Checksum;
@@ -69,8 +69,8 @@ impl Log {
 }
 
 impl Held<'_> {
-    /// Makes room in the log for changes, if need be by settling all operations of the lane, so that it
-    /// begins anew.
+    /// Makes room in the log for changes, if need be by settling all operations of the lane, so
+    /// that it begins anew.
     ///
     /// # Errors
     ///

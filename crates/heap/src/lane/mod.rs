@@ -1,9 +1,9 @@
-//! Lanes: each thread that works on the heap holds one, and threads share nothing else that they write.
-//! `own` decides what one lane may change after another.
+//! Lanes: each thread that works on the heap holds one, and threads share nothing else that they
+//! write. `own` decides what one lane may change after another.
 //!
-//! Order of locks: first the locks of the user's data, then the state of one lane, then one of the locks
-//! that are held for moments only: that of a window, of an allocator, of the free chunks. A thread that
-//! holds a lane waits neither for another lane nor for a lock of the user's data.
+//! Order of locks: first the locks of the user's data, then the state of one lane, then one of the
+//! locks that are held for moments only: that of a window, of an allocator, of the free chunks. A
+//! thread that holds a lane waits neither for another lane nor for a lock of the user's data.
 
 pub(crate) mod changes;
 pub(crate) mod log;
@@ -186,8 +186,8 @@ impl State {
 }
 
 impl Lane {
-    /// Returns the state of a lane whose operations are settled up to this one, as are the operations of
-    /// the other lanes.
+    /// Returns the state of a lane whose operations are settled up to this one, as are the
+    /// operations of the other lanes.
     fn new(settled: u64, past: Box<[u64]>) -> Self {
         Self {
             window: Window::new(settled),
@@ -221,8 +221,8 @@ impl Held<'_> {
         Stamp::new(self.index, self.state.fenced)
     }
 
-    /// Fences, so that what was flushed becomes durable, and with it the next operation, which will make
-    /// these changes in place.
+    /// Fences, so that what was flushed becomes durable, and with it the next operation, which will
+    /// make these changes in place.
     ///
     /// # Errors
     ///
@@ -257,9 +257,9 @@ impl Held<'_> {
         space.pool.medium.fence()
     }
 
-    /// Changes words in place, as described by the operation that has just passed its fence. They are
-    /// flushed just before the lane's next fence: every locked instruction, such as releasing a lock,
-    /// waits for a line that is on its way.
+    /// Changes words in place, as described by the operation that has just passed its fence. They
+    /// are flushed just before the lane's next fence: every locked instruction, such as releasing a
+    /// lock, waits for a line that is on its way.
     #[inline]
     pub fn set_words<M: Medium>(&mut self, space: &Space<M>, words: &[(u64, u64)]) {
         for &(offset, value) in words {
@@ -273,7 +273,8 @@ impl Held<'_> {
         }
     }
 
-    /// Settles all operations of this lane, so that none is repeated and its log can be overwritten.
+    /// Settles all operations of this lane, so that none is repeated and its log can be
+    /// overwritten.
     ///
     /// # Errors
     ///
@@ -357,8 +358,8 @@ thread_local! {
     static LANE: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Makes the calling thread use the lane of this number, modulo the count of lanes, in every heap: for
-/// programs that know their threads, and for tests.
+/// Makes the calling thread use the lane of this number, modulo the count of lanes, in every heap:
+/// for programs that know their threads, and for tests.
 pub fn use_lane(number: usize) {
     LANE.with(|lane| lane.set(Some(number)));
 }

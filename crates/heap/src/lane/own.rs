@@ -1,20 +1,21 @@
 //! The one rule under which persistent data are changed: *own them first*.
 //!
-//! After a crash the last two operations of each lane, F - 1 and F, are repeated, and make their changes
-//! again (`FORMAT.md`, "Why recovery is right"). So a lane owns bytes, and may change them by its next
-//! operation, if no operation of any *other* lane that may be repeated names any of them. Its own may:
-//! they are repeated first, in their order. Where bytes are changed before the operation that describes
-//! it has passed its fence (a slot is filled that is not read yet), the lane's own last operation must
-//! not name them either.
+//! After a crash the last two operations of each lane, F - 1 and F, are repeated, and make their
+//! changes again (`FORMAT.md`, "Why recovery is right"). So a lane owns bytes, and may change them
+//! by its next operation, if no operation of any *other* lane that may be repeated names any of
+//! them. Its own may: they are repeated first, in their order. Where bytes are changed before the
+//! operation that describes it has passed its fence (a slot is filled that is not read yet), the
+//! lane's own last operation must not name them either.
 //!
-//! Two ways lead to owning. A *guard*, the lock of a container's data, keeps with it the [`Stamp`] of
-//! the last operation that changed anything under it, and of all lanes but that one's no operation
-//! that may be repeated names anything there: so it is enough to look at one lane. For what is under no
-//! guard, all lanes that were ever used are looked at. In both cases what stands against owning is
-//! settled: its effects are made durable, and then its lane says so.
+//! Two ways lead to owning. A *guard*, the lock of a container's data, keeps with it the [`Stamp`]
+//! of the last operation that changed anything under it, and of all lanes but that one's no
+//! operation that may be repeated names anything there: so it is enough to look at one lane. For
+//! what is under no guard, all lanes that were ever used are looked at. In both cases what stands
+//! against owning is settled: its effects are made durable, and then its lane says so.
 //!
-//! A thread that changes data holds a guard, or whatever else protects them, against all others that
-//! would change the same. So the operations found here about the data are over, and do not change.
+//! A thread that changes data holds a guard, or whatever else protects them, against all others
+//! that would change the same. So the operations found here about the data are over, and do not
+//! change.
 
 use std::num::NonZeroU64;
 
@@ -99,8 +100,8 @@ impl Held<'_> {
         used > usize::from(self.index < used)
     }
 
-    /// Owns bytes that are changed without an operation: no operation of any lane, this one included,
-    /// that names them will be repeated.
+    /// Owns bytes that are changed without an operation: no operation of any lane, this one
+    /// included, that names them will be repeated.
     ///
     /// # Errors
     ///
@@ -111,14 +112,15 @@ impl Held<'_> {
         self.lane.window.settle_for(&space.pool, at, &[range])
     }
 
-    /// Returns whether this lane's last operation names any of these bytes, so that they must not be
-    /// changed before the fence of the next one.
+    /// Returns whether this lane's last operation names any of these bytes, so that they must not
+    /// be changed before the fence of the next one.
     #[inline]
     pub fn last_names(&self, range: Range) -> bool {
         self.lane.window.last_names(range)
     }
 
-    /// Returns whether this lane owns these bytes: the rule itself, as tests hold every operation to it.
+    /// Returns whether this lane owns these bytes: the rule itself, as tests hold every operation
+    /// to it.
     pub fn owns(&self, ranges: &[Range]) -> bool {
         let mut lanes = self.lanes.used().iter().enumerate();
         lanes.all(|(index, lane)| index == self.index || !lane.window.names(ranges))

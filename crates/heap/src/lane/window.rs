@@ -1,9 +1,9 @@
-//! Windows: the changes of a lane's last operations, for other lanes that are about to change the same
-//! (`own`).
+//! Windows: the changes of a lane's last operations, for other lanes that are about to change the
+//! same (`own`).
 //!
-//! Let F be the last operation of a lane that passed its fence. After a crash F - 1, F and, if it is
-//! under way, F + 1 may be repeated. A thread that changes data holds off all others that would; so what
-//! is found here about its data is F - 1 or F, never F + 1.
+//! Let F be the last operation of a lane that passed its fence. After a crash F - 1, F and, if it
+//! is under way, F + 1 may be repeated. A thread that changes data holds off all others that would;
+//! so what is found here about its data is F - 1 or F, never F + 1.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,8 @@ use crate::pool::Pool;
 
 /// Operations of which the ranges are kept: F - 1, F and F + 1.
 const KEPT: usize = 3;
-/// Number of ranges of an operation that fit here, as many as an intent names; others are kept under the
-/// lock.
+/// Number of ranges of an operation that fit here, as many as an intent names; others are kept
+/// under the lock.
 const RANGES: usize = 4;
 /// Ranges of an operation whose memory is kept for the next one, at most.
 const MOST_KEPT: usize = 1 << 12;
@@ -64,8 +64,8 @@ impl Range {
     }
 }
 
-/// The part of a lane that its holder writes and other lanes read; what is read often is in its first
-/// cache line.
+/// The part of a lane that its holder writes and other lanes read; what is read often is in its
+/// first cache line.
 #[repr(align(64))]
 pub(crate) struct Window {
     /// The sequence of F.
@@ -143,8 +143,8 @@ impl Window {
         self.last_naming(&wide, fenced, settled, ranges).is_some()
     }
 
-    /// Returns the later of the two operations up to `fenced` and above `settled` that names any of these
-    /// ranges.
+    /// Returns the later of the two operations up to `fenced` and above `settled` that names any of
+    /// these ranges.
     fn last_naming(
         &self,
         wide: &[Wide; KEPT],
@@ -205,8 +205,8 @@ impl Window {
         }
     }
 
-    /// Settles every operation that names any of these ranges. The caller holds off all others that would
-    /// change them. `at` is the offset of the lane's settled word.
+    /// Settles every operation that names any of these ranges. The caller holds off all others that
+    /// would change them. `at` is the offset of the lane's settled word.
     ///
     /// # Errors
     ///
@@ -230,8 +230,8 @@ impl Window {
         }
     }
 
-    /// Settles all operations up to this one, which is over. `at` is the offset of the lane's settled
-    /// word.
+    /// Settles all operations up to this one, which is over. `at` is the offset of the lane's
+    /// settled word.
     ///
     /// # Errors
     ///
@@ -259,15 +259,16 @@ impl Window {
         self.store_settled(pool, at, target)
     }
 
-    /// Flushes the changes of the last two operations, for a thread that fences after another one of the
-    /// same lane.
+    /// Flushes the changes of the last two operations, for a thread that fences after another one
+    /// of the same lane.
     pub fn flush<M: Medium>(&self, pool: &Pool<M>) {
         let wide = lock(&self.wide);
         let fenced = self.fenced.load(Ordering::Acquire);
         self.flush_kept(pool, &wide, fenced, fenced);
     }
 
-    /// Flushes the changes of the last two operations, of which `fenced` is the later, up to `target`.
+    /// Flushes the changes of the last two operations, of which `fenced` is the later, up to
+    /// `target`.
     fn flush_kept<M: Medium>(&self, pool: &Pool<M>, wide: &[Wide; KEPT], fenced: u64, target: u64) {
         let last = [fenced, fenced.saturating_sub(1)];
         for sequence in last.into_iter().filter(|&sequence| sequence <= target) {

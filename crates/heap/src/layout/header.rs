@@ -8,9 +8,10 @@ use crate::error::{Error, Result};
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRHEAP");
 /// "TERRREGN".
 const REGION_MAGIC: u64 = u64::from_le_bytes(*b"TERRREGN");
-/// Version of the format. Version 1 had no journal; version 2 had no seed, and other B-trees and queues;
-/// version 3 had neither types of containers nor the line that says which file is open; version 4 had no
-/// checksums of contents. Pools of all become version 5 when they are opened. Other versions are refused.
+/// Version of the format. Version 1 had no journal; version 2 had no seed, and other B-trees and
+/// queues; version 3 had neither types of containers nor the line that says which file is open;
+/// version 4 had no checksums of contents. Pools of all become version 5 when they are opened.
+/// Other versions are refused.
 pub(crate) const VERSION: u64 = 5;
 /// The oldest known version.
 const OLDEST: u64 = 1;
@@ -58,8 +59,8 @@ pub(crate) fn encode(geometry: &Geometry) -> [u64; WORDS] {
     words
 }
 
-/// Returns the version of the format by a pool's first words. If the program ended while a new version
-/// was being stored (the version is stored, and the checksum is not), returns the old one.
+/// Returns the version of the format by a pool's first words. If the program ended while a new
+/// version was being stored (the version is stored, and the checksum is not), returns the old one.
 pub(crate) fn version(words: &[u64; WORDS]) -> u64 {
     let said = u64::from(words[1] as u32);
     let fits = |version: &u64| checksum(0, &with_version(words, *version)[..7]) == words[7];
@@ -131,7 +132,8 @@ pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
 
 /// Valid values of `shift`: a chunk holds a region's header, and a chunk number fits its field.
 pub(crate) const SHIFTS: std::ops::RangeInclusive<u32> = 12..=24;
-/// Least number of intents: for two operations that may be repeated, one under way, and two of undo.
+/// Least number of intents: for two operations that may be repeated, one under way, and two of
+/// undo.
 pub(crate) const MIN_INTENTS: u8 = 5;
 
 /// Returns the first words of a region that is not the pool's first.

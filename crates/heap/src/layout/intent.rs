@@ -189,8 +189,8 @@ pub(crate) fn fit_slot(pairs: &[(u64, u64)]) -> bool {
     pairs.len() <= FAR_PAIRS || pairs.len() == MAX_SLOT_PAIRS && spread < NEAR_BYTES
 }
 
-/// Puts three words that lie near each other into an intent: their values, the offset of the first, and how
-/// far behind it the others are.
+/// Puts three words that lie near each other into an intent: their values, the offset of the first,
+/// and how far behind it the others are.
 fn put_near(words: &mut [u64; INTENT_WORDS], pairs: &[(u64, u64)]) {
     let first = pairs.iter().map(|&(offset, _)| offset).min().unwrap_or(0);
     let base = pairs.iter().position(|&(offset, _)| offset == first);

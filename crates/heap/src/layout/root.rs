@@ -46,8 +46,8 @@ impl Root {
         Ok(words)
     }
 
-    /// Returns the root at `at`; `None` if there is none, or a torn one. The upper half of the check may be
-    /// that of the pointer ([`bound`]).
+    /// Returns the root at `at`; `None` if there is none, or a torn one. The upper half of the
+    /// check may be that of the pointer ([`bound`]).
     pub fn decode(at: u64, words: &[u64; ROOT_WORDS]) -> Option<Self> {
         if checksum(at, &words[1..15]) as u32 != words[15] as u32 {
             return None;
@@ -63,8 +63,9 @@ impl Root {
     }
 }
 
-/// Returns the check of a root at `at` which points to a container whose contents have checksums: the upper
-/// half is the check of its pointer. Of a pointer that is null, the check is the one of any root.
+/// Returns the check of a root at `at` which points to a container whose contents have checksums:
+/// the upper half is the check of its pointer. Of a pointer that is null, the check is the one of
+/// any root.
 pub(crate) fn bound(at: u64, words: &[u64; ROOT_WORDS], pointer: u64) -> u64 {
     let check = checksum(at, &words[1..15]);
     match pointer {
@@ -77,7 +78,8 @@ pub(crate) fn bound(at: u64, words: &[u64; ROOT_WORDS], pointer: u64) -> u64 {
 ///
 /// # Errors
 ///
-/// Its check is wrong: it was changed neither by a container nor, as the pointer to an object, by a program.
+/// Its check is wrong: it was changed neither by a container nor, as the pointer to an object, by a
+/// program.
 pub(crate) fn pointer(at: u64, words: &[u64; ROOT_WORDS]) -> Result<u64> {
     let fits = [bound(at, words, words[0]), bound(at, words, 0)].contains(&words[15]);
     ensure(fits, || {

@@ -1,4 +1,5 @@
-//! Counts of what was done to a medium: lines, fences, syncs and bytes. Each thread counts by itself.
+//! Counts of what was done to a medium: lines, fences, syncs and bytes. Each thread counts by
+//! itself.
 
 use std::ops::{Add, Sub};
 

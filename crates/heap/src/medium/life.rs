@@ -1,8 +1,8 @@
 //! Tells the process that opened a pool from its children after a fork.
 //!
-//! A child has neither the locks of its parent's threads nor a lock of its own on the file, so it must
-//! not touch the pool: the pool's pages are not mapped in a child (`MADV_DONTFORK`), and a page that is
-//! zeros in a child (`MADV_WIPEONFORK`) tells that it is one, at the price of a load.
+//! A child has neither the locks of its parent's threads nor a lock of its own on the file, so it
+//! must not touch the pool: the pool's pages are not mapped in a child (`MADV_DONTFORK`), and a
+//! page that is zeros in a child (`MADV_WIPEONFORK`) tells that it is one, at the price of a load.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
 //! Media: what a heap lies on.
 //!
-//! A medium is bytes that loads see at once and that become durable when they are flushed and fenced.
-//! Stores before the fence may become durable too, line by line: of the stores to one line any prefix, of
-//! two lines each independently of the other. `simulated::Simulated` (feature `simulated`) has exactly
-//! these freedoms, so a heap that is right on it is right on all media.
+//! A medium is bytes that loads see at once and that become durable when they are flushed and
+//! fenced. Stores before the fence may become durable too, line by line: of the stores to one line
+//! any prefix, of two lines each independently of the other. `simulated::Simulated` (feature
+//! `simulated`) has exactly these freedoms, so a heap that is right on it is right on all media.
 
 mod counts;
 mod flush;
@@ -35,16 +35,16 @@ pub const WORD_BYTES: u64 = 8;
 /// Bytes that loads see at once and that become durable when they are flushed and fenced.
 ///
 /// Offsets count bytes from the beginning of the pool. All methods panic where a range does not lie
-/// within [`len`](Medium::len), or where an offset that must be a multiple of [`WORD_BYTES`] is not:
-/// offsets that were read from a pool are checked first.
+/// within [`len`](Medium::len), or where an offset that must be a multiple of [`WORD_BYTES`] is
+/// not: offsets that were read from a pool are checked first.
 ///
 /// # Safety
 ///
-/// The `max_len` bytes of address space from `base` on belong to the medium as long as it lives; the
-/// first `len` can be read and written, and `len` never shrinks. `base` is a multiple of 4096.
+/// The `max_len` bytes of address space from `base` on belong to the medium as long as it lives;
+/// the first `len` can be read and written, and `len` never shrinks. `base` is a multiple of 4096.
 pub unsafe trait Medium: Send + Sync {
-    /// Returns the address of the pool's first byte in this process, which never changes while the medium
-    /// lives.
+    /// Returns the address of the pool's first byte in this process, which never changes while the
+    /// medium lives.
     fn base(&self) -> *mut u8;
 
     /// Returns the number of bytes that can be used now, a multiple of 4096.
@@ -53,8 +53,8 @@ pub unsafe trait Medium: Send + Sync {
     /// Returns the number of bytes to which the pool can grow, a multiple of 4096.
     fn max_len(&self) -> u64;
 
-    /// Allocates room for everything that will be stored. Called once for a medium that is known to hold
-    /// a pool, before the first store.
+    /// Allocates room for everything that will be stored. Called once for a medium that is known to
+    /// hold a pool, before the first store.
     ///
     /// # Errors
     ///
@@ -70,14 +70,14 @@ pub unsafe trait Medium: Send + Sync {
     /// `len` is more than `max_len`, or there is no room.
     fn grow(&self, len: u64) -> Result<()>;
 
-    /// Stores bytes as words in ascending order: the first words of a line are durable before the last.
-    /// `offset` is a multiple of [`WORD_BYTES`]; the other bytes of a last word that is not filled stay
-    /// as they were (they are read and stored again).
+    /// Stores bytes as words in ascending order: the first words of a line are durable before the
+    /// last. `offset` is a multiple of [`WORD_BYTES`]; the other bytes of a last word that is not
+    /// filled stay as they were (they are read and stored again).
     fn store(&self, offset: u64, bytes: &[u8]);
 
-    /// Stores bytes past the caches, for large copies, and flushes them, so that only a fence is needed.
-    /// Until then words may become durable, and visible to other threads, in any order and after later
-    /// stores. Otherwise the same as [`store`](Medium::store).
+    /// Stores bytes past the caches, for large copies, and flushes them, so that only a fence is
+    /// needed. Until then words may become durable, and visible to other threads, in any order and
+    /// after later stores. Otherwise the same as [`store`](Medium::store).
     fn store_streaming(&self, offset: u64, bytes: &[u8]) {
         self.store(offset, bytes);
         self.flush(offset, bytes.len() as u64);
@@ -118,23 +118,23 @@ pub unsafe trait Medium: Send + Sync {
         self.fence()
     }
 
-    /// Returns whether a fence writes whole pages wherever they lie, so that writing the lines side by
-    /// side first is faster.
+    /// Returns whether a fence writes whole pages wherever they lie, so that writing the lines side
+    /// by side first is faster.
     fn writes_pages(&self) -> bool {
         false
     }
 
-    /// Announces that these bytes are going to be used for something new, so that the medium can get
-    /// memory for them.
+    /// Announces that these bytes are going to be used for something new, so that the medium can
+    /// get memory for them.
     fn prepare(&self, _offset: u64, _len: u64, _purpose: Purpose) {}
 
-    /// Announces that these bytes are going to be read or written soon, so that the processor can begin
-    /// to fetch them. They need not lie within the pool.
+    /// Announces that these bytes are going to be read or written soon, so that the processor can
+    /// begin to fetch them. They need not lie within the pool.
     #[inline]
     fn prefetch(&self, _offset: u64, _len: u64) {}
 
-    /// Returns the counts since the medium was opened, of all threads together. The latest counts of
-    /// threads at work may be missing.
+    /// Returns the counts since the medium was opened, of all threads together. The latest counts
+    /// of threads at work may be missing.
     fn counts(&self) -> Counts;
 
     /// Returns the kind of the medium.
@@ -144,20 +144,21 @@ pub unsafe trait Medium: Send + Sync {
     ///
     /// # Errors
     ///
-    /// One was: the file was cut, or its device cannot read it. What was loaded since is not to be trusted.
+    /// One was: the file was cut, or its device cannot read it. What was loaded since is not to be
+    /// trusted.
     #[inline]
     fn expect_there(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Returns the identity of the file in which the bytes lie, by which it is told from its copies; `None`
-    /// if there is none.
+    /// Returns the identity of the file in which the bytes lie, by which it is told from its
+    /// copies; `None` if there is none.
     fn identity(&self) -> Option<[u64; 2]> {
         None
     }
 
-    /// Returns whether this process is a child of the one that opened the pool, where the pool's bytes
-    /// are not mapped.
+    /// Returns whether this process is a child of the one that opened the pool, where the pool's
+    /// bytes are not mapped.
     #[inline]
     fn is_child(&self) -> bool {
         false

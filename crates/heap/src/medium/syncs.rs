@@ -16,14 +16,14 @@ pub(crate) struct Syncs {
 struct State {
     started: u64,
     finished: u64,
-    /// The kernel reports a failed write only once, and forgets the data: after that nothing is known to
-    /// be durable any more.
+    /// The kernel reports a failed write only once, and forgets the data: after that nothing is
+    /// known to be durable any more.
     failure: Option<Error>,
 }
 
 impl Syncs {
-    /// Waits until a sync has succeeded that began after this call; returns whether this thread carried
-    /// it out.
+    /// Waits until a sync has succeeded that began after this call; returns whether this thread
+    /// carried it out.
     pub fn sync(&self, sync: impl FnOnce() -> Result<()>) -> Result<bool> {
         let mut state = lock(&self.state);
         // A sync under way may have begun before this thread's stores.

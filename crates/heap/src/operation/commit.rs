@@ -1,5 +1,5 @@
-//! The commit of an operation: the description of its changes, the fence with which it has happened, and
-//! the changes themselves.
+//! The commit of an operation: the description of its changes, the fence with which it has
+//! happened, and the changes themselves.
 
 use std::mem;
 
@@ -55,8 +55,8 @@ impl Said {
 }
 
 impl<M: Medium> Core<M> {
-    /// Carries out changes as the next operation of a lane, which owns their ranges; returns its stamp,
-    /// if there are any changes. If there was no room the changes are left as they were.
+    /// Carries out changes as the next operation of a lane, which owns their ranges; returns its
+    /// stamp, if there are any changes. If there was no room the changes are left as they were.
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl<M: Medium> Core<M> {
         })
     }
 
-    /// Checks that a range lies in objects or roots, which programs may change; capacity that a program
-    /// was given does not count, whatever a damaged pool says.
+    /// Checks that a range lies in objects or roots, which programs may change; capacity that a
+    /// program was given does not count, whatever a damaged pool says.
     ///
     /// # Errors
     ///
@@ -142,7 +142,8 @@ impl<M: Medium> Core<M> {
         Ok(())
     }
 
-    /// Carries out an operation that changes nothing: after it the changes of the one before are durable.
+    /// Carries out an operation that changes nothing: after it the changes of the one before are
+    /// durable.
     ///
     /// # Errors
     ///
@@ -163,7 +164,8 @@ impl<M: Medium> Core<M> {
         Ok(())
     }
 
-    /// Stores the description of the changes, durably: when this returns the operation has happened.
+    /// Stores the description of the changes, durably: when this returns the operation has
+    /// happened.
     #[inline]
     fn say(&self, held: &mut Held, changes: &mut Changes, said: Said) -> Result<()> {
         if said == Said::Log {
@@ -298,8 +300,8 @@ fn pairs_of<const N: usize>(changes: &Changes) -> ([(u64, u64); N], usize) {
     (pairs, count)
 }
 
-/// Returns the check that a record or intent has of an object or slot: of `bytes` bytes, a multiple of 8,
-/// at `offset`.
+/// Returns the check that a record or intent has of an object or slot: of `bytes` bytes, a multiple
+/// of 8, at `offset`.
 pub(crate) fn check_of<M: Medium>(space: &Space<M>, offset: u64, bytes: u64) -> u32 {
     let mut sum = Checksum::new(offset);
     for at in (offset..offset + bytes).step_by(8) {

@@ -32,8 +32,8 @@ const READING: u8 = 1;
 const CLOSED: u8 = 2;
 
 impl<M: Medium> Core<M> {
-    /// Calls `work`, and calls it once more if the pool was full and compaction has made room. The caller
-    /// holds no lane.
+    /// Calls `work`, and calls it once more if the pool was full and compaction has made room. The
+    /// caller holds no lane.
     ///
     /// # Errors
     ///
@@ -42,8 +42,8 @@ impl<M: Medium> Core<M> {
     pub fn with_room<R>(&self, mut work: impl FnMut() -> Result<R>) -> Result<R> {
         match work() {
             Err(error) if error.cause() == Cause::Full => {
-                // Even if no chunk of records became free, room that lanes have freed and could not yet
-                // give back is free now.
+                // Even if no chunk of records became free, room that lanes have freed and could not
+                // yet give back is free now.
                 self.compact()?;
                 work()
             }
@@ -94,9 +94,9 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    /// Same as [`Core::hold`], for changing the pool. That is refused after a failed fence: the kernel
-    /// may yet write the stores of the operation that failed, and a new operation in its place would have
-    /// stored over a part of them.
+    /// Same as [`Core::hold`], for changing the pool. That is refused after a failed fence: the
+    /// kernel may yet write the stores of the operation that failed, and a new operation in its
+    /// place would have stored over a part of them.
     ///
     /// # Errors
     ///
@@ -155,8 +155,8 @@ impl<M: Medium> Core<M> {
         self.capacity.reclaim(&self.space);
     }
 
-    /// Makes an object to which nothing points yet. A commit makes it durable, or [`Core::unmake`] takes
-    /// it back.
+    /// Makes an object to which nothing points yet. A commit makes it durable, or [`Core::unmake`]
+    /// takes it back.
     ///
     /// # Errors
     ///
@@ -196,9 +196,8 @@ impl<M: Medium> Core<M> {
         Check::Flushed
     }
 
-    /// Stores the contents of a new object of `len` bytes. Contents that are too long for a check in a
-    /// record are fenced.
-    /// If they are checked, their checksum comes behind them.
+    /// Stores the contents of a new object of `len` bytes. Contents that are too long for a check
+    /// in a record are fenced. If they are checked, their checksum comes behind them.
     #[inline(always)]
     fn store_parts<const CHECKED: bool>(&self, room: &Room, len: u64, parts: &[&[u8]]) -> Check {
         let mut sum = Checksum::new(room.offset);
@@ -271,8 +270,8 @@ impl<M: Medium> Core<M> {
         Some((run, run.slot_at(offset)?))
     }
 
-    /// Returns the object that begins at an offset. Where its record lies is certain while the lane is held:
-    /// compaction holds all.
+    /// Returns the object that begins at an offset. Where its record lies is certain while the lane
+    /// is held: compaction holds all.
     ///
     /// # Errors
     ///

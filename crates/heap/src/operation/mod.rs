@@ -22,8 +22,8 @@ pub(crate) use core::{Core, WRITING};
 pub(crate) struct Operation<'c, M: Medium> {
     core: &'c Core<M>,
     held: Held<'c>,
-    /// Borrowed from the lane. Boxed, so that it is returned by moving one word: moving more after a fence
-    /// would wait for the fence.
+    /// Borrowed from the lane. Boxed, so that it is returned by moving one word: moving more after
+    /// a fence would wait for the fence.
     changes: ManuallyDrop<Box<Changes>>,
 }
 
@@ -82,8 +82,8 @@ impl<'c, M: Medium> Operation<'c, M> {
     ///
     /// # Errors
     ///
-    /// There is no room for the log, the changes lie in no object, or a fence failed. Then nothing has
-    /// happened.
+    /// There is no room for the log, the changes lie in no object, or a fence failed. Then nothing
+    /// has happened.
     #[inline]
     pub fn commit(mut self) -> Result<Option<Stamp>> {
         let done = self.core.commit(&mut self.held, &mut self.changes)?;

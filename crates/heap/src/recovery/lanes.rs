@@ -27,13 +27,13 @@ struct Lane<'l> {
     /// Without commits that did not happen.
     left: survey::lanes::Lane,
     last: &'l Last,
-    /// The last operation of which anything is visible. One that did not happen counts: its intent stays, so
-    /// no later operation may have its number.
+    /// The last operation of which anything is visible. One that did not happen counts: its intent
+    /// stays, so no later operation may have its number.
     seen: u64,
 }
 
-/// Undoes operations that did not happen, and repeats those that may not have been finished. This can be
-/// interrupted and repeated.
+/// Undoes operations that did not happen, and repeats those that may not have been finished. This
+/// can be interrupted and repeated.
 ///
 /// # Errors
 ///
@@ -102,8 +102,8 @@ impl<'l> Lane<'l> {
             return Ok(());
         }
         let happened = self.happened(space, top);
-        // An operation that changed objects in place first made the effects of the operation before it
-        // durable, and may have changed the same bytes (`undo`).
+        // An operation that changed objects in place first made the effects of the operation before
+        // it durable, and may have changed the same bytes (`undo`).
         let over = happened && self.undo_of(top).is_some();
         if top - 1 > self.left.settled && !over {
             self.repeat(space, top - 1, places)?;
@@ -130,8 +130,8 @@ impl<'l> Lane<'l> {
         })
     }
 
-    /// Returns whether the last operation is complete: everything that it stores before its fence is
-    /// valid.
+    /// Returns whether the last operation is complete: everything that it stores before its fence
+    /// is valid.
     fn happened<M: Medium>(&self, space: &Space<M>, top: u64) -> bool {
         let records = self.records(top).count() as u64;
         let whole = self.records(top).all(|(_, record)| {

@@ -100,7 +100,8 @@ fn give_back<M: Medium>(
     Ok(runs)
 }
 
-/// Frees chunks of records that hold none, and returns them; the free places of the others are spare.
+/// Frees chunks of records that hold none, and returns them; the free places of the others are
+/// spare.
 fn free_records<M: Medium>(space: &Space<M>, places: Vec<Vec<u64>>) -> Result<Vec<u64>> {
     let geometry = &space.pool.geometry;
     let all = geometry.chunk_bytes() / RECORD_BYTES;
@@ -118,7 +119,8 @@ fn free_records<M: Medium>(space: &Space<M>, places: Vec<Vec<u64>>) -> Result<Ve
     Ok(empty)
 }
 
-/// Gives back all chunks of a pool, from `first` to before `end`, that are neither in use nor tables.
+/// Gives back all chunks of a pool, from `first` to before `end`, that are neither in use nor
+/// tables.
 pub(crate) fn free_between<M: Medium>(
     space: &Space<M>,
     first: u64,

@@ -1,10 +1,11 @@
-//! Undo of transactions of format versions 1 and 2 that changed objects in place and had not committed.
+//! Undo of transactions of format versions 1 and 2 that changed objects in place and had not
+//! committed.
 //!
-//! Each change was preceded by an entry in the lane's object log, {offset, length, data, sequence, check
-//! of the entry and its data}, of 40 bytes, and a fence, with which the effects of the lane's operation
-//! before were made durable, too. At the commit the objects were fenced, then an intent of the same
-//! operation was stored, which does not name what was changed in place. So the operation before a
-//! committed one must not be repeated: it may have changed the same bytes.
+//! Each change was preceded by an entry in the lane's object log, {offset, length, data, sequence,
+//! check of the entry and its data}, of 40 bytes, and a fence, with which the effects of the lane's
+//! operation before were made durable, too. At the commit the objects were fenced, then an intent
+//! of the same operation was stored, which does not name what was changed in place. So the
+//! operation before a committed one must not be repeated: it may have changed the same bytes.
 
 use crate::allocator::Space;
 use crate::checksum::Checksum;
@@ -14,7 +15,8 @@ use crate::pool::Pool;
 /// Bytes of an entry.
 const ENTRY: u64 = 40;
 
-/// Restores and flushes the old contents in the entries from an offset on, if they are of this operation.
+/// Restores and flushes the old contents in the entries from an offset on, if they are of this
+/// operation.
 pub(super) fn undo<M: Medium>(space: &Space<M>, entries: u64, sequence: u64) {
     let pool = &space.pool;
     let mut found = Vec::new();
@@ -37,8 +39,8 @@ pub(super) fn undo<M: Medium>(space: &Space<M>, entries: u64, sequence: u64) {
     }
 }
 
-/// Copies what a log has kept to where it belongs, and flushes it: the offset, the length and the offset
-/// of the data.
+/// Copies what a log has kept to where it belongs, and flushes it: the offset, the length and the
+/// offset of the data.
 pub(super) fn copy<M: Medium>(pool: &Pool<M>, [offset, len, data]: [u64; 3]) {
     let mut bytes = vec![0; len as usize];
     pool.medium.load(data, &mut bytes);

@@ -20,13 +20,13 @@ pub(crate) struct Chunks {
     pub roots: Vec<u64>,
     /// Chunks of the naive allocator's headers.
     pub headers: Vec<u64>,
-    /// First chunks of runs and large objects. The index has them with all slots still free, and only
-    /// under their first chunk: runs of which nothing is in use may overlap.
+    /// First chunks of runs and large objects. The index has them with all slots still free, and
+    /// only under their first chunk: runs of which nothing is in use may overlap.
     pub runs: Vec<u64>,
 }
 
-/// A chunk with which a run or a large object begins, the bytes of a slot or of the object, and whether it
-/// is a large object.
+/// A chunk with which a run or a large object begins, the bytes of a slot or of the object, and
+/// whether it is a large object.
 type Cut = (u64, u64, bool);
 
 /// Reads the words of all chunks that were ever used, and makes runs of those that hold objects.
@@ -126,8 +126,8 @@ fn expect_wanted<M: Medium>(
     }
 }
 
-/// Checks that each chunk in use has one use only; returns the chunks in use in their order, each with
-/// the number of chunks that belong to it. Words about runs without an object are ignored.
+/// Checks that each chunk in use has one use only; returns the chunks in use in their order, each
+/// with the number of chunks that belong to it. Words about runs without an object are ignored.
 ///
 /// # Errors
 ///

@@ -7,8 +7,8 @@ use crate::layout::header;
 use crate::medium::Medium;
 use crate::pool::Pool;
 
-/// Opens the pool on a medium after replaying its journal; `None` if the header is too damaged to look at
-/// anything else. If the counts of chunks are wrong, all existing chunks are counted.
+/// Opens the pool on a medium after replaying its journal; `None` if the header is too damaged to
+/// look at anything else. If the counts of chunks are wrong, all existing chunks are counted.
 ///
 /// # Errors
 ///

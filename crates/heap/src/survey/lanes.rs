@@ -69,8 +69,8 @@ fn read_lane<M: Medium>(space: &Space<M>, number: usize, report: &impl Report) -
     })
 }
 
-/// Checks that the last two operations of each lane can be repeated; `top` is the last, which may not
-/// have happened.
+/// Checks that the last two operations of each lane can be repeated; `top` is the last, which may
+/// not have happened.
 ///
 /// # Errors
 ///

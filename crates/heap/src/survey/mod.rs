@@ -1,9 +1,9 @@
 //! The survey: reads a pool as it is, its header, words about chunks, records, lanes and roots. All
-//! checks of the format are here and nowhere else; findings go to a [`Report`]. Opening a pool stops at
-//! the first finding ([`First`]); checking one collects all ([`All`]).
+//! checks of the format are here and nowhere else; findings go to a [`Report`]. Opening a pool
+//! stops at the first finding ([`First`]); checking one collects all ([`All`]).
 //!
-//! What a crash can leave is no finding: a record, an intent or a root that was not stored completely is
-//! none.
+//! What a crash can leave is no finding: a record, an intent or a root that was not stored
+//! completely is none.
 
 pub(crate) mod chunks;
 pub(crate) mod header;
@@ -29,7 +29,8 @@ pub(crate) use report::{All, First, Report};
 ///
 /// # Errors
 ///
-/// The medium holds no pool, one of another version, a damaged one, or not all of it; or a fence failed.
+/// The medium holds no pool, one of another version, a damaged one, or not all of it; or a fence
+/// failed.
 pub(crate) fn open<M: Medium>(medium: M) -> Result<Pool<M>> {
     let pool = header::open(medium, &First)?;
     Ok(pool.expect("a survey that stops at the first finding returns a pool or an error"))

@@ -1,5 +1,5 @@
-//! The records of objects, the second level of the allocation log: which objects are in use, and what
-//! each lane did last. Read on all processors.
+//! The records of objects, the second level of the allocation log: which objects are in use, and
+//! what each lane did last. Read on all processors.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -48,8 +48,8 @@ impl Last {
     }
 }
 
-/// Reads all records, and takes the slots of their objects. Copies of other records, which an interrupted
-/// compaction leaves, are erased; the next fence makes that durable.
+/// Reads all records, and takes the slots of their objects. Copies of other records, which an
+/// interrupted compaction leaves, are erased; the next fence makes that durable.
 ///
 /// # Errors
 ///
@@ -62,7 +62,8 @@ pub(crate) fn read<M: Medium>(
     let threads = threads_for(chunks.records.len());
     let mut found = claim(space, &chunks.records, threads, report)?;
     if take_claimed(space, &chunks.runs) != found.objects {
-        // Two threads have claimed a slot at the same moment; one thread alone sees which came second.
+        // Two threads have claimed a slot at the same moment; one thread alone sees which came
+        // second.
         for &chunk in &chunks.runs {
             space.run(chunk).forget_claims();
         }
@@ -131,8 +132,8 @@ impl Found {
     }
 }
 
-/// Reads one chunk of records from the last to the first: the last is most likely a lane's newest, so
-/// that hardly any other has to be kept.
+/// Reads one chunk of records from the last to the first: the last is most likely a lane's newest,
+/// so that hardly any other has to be kept.
 fn read_chunk<M: Medium>(
     space: &Space<M>,
     chunk: u64,
@@ -169,8 +170,8 @@ fn read_chunk<M: Medium>(
     Ok(())
 }
 
-/// Claims the slot of a record's object; returns whether no other record had claimed it. The destination
-/// may hold something else by now.
+/// Claims the slot of a record's object; returns whether no other record had claimed it. The
+/// destination may hold something else by now.
 fn check<M: Medium>(
     space: &Space<M>,
     place: u64,

@@ -39,12 +39,12 @@ fn list(change: impl FnOnce(&mut Vec<Active>)) {
 
 impl<M: Medium> Heap<M> {
     /// Begins a transaction of this thread: changes through it happen at [`Transaction::commit`],
-    /// durably, wholly or not at all, with one fence for all. Dropped before, it has changed nothing.
-    /// [`Heap::transaction`] does all this around a closure, which suits most programs.
+    /// durably, wholly or not at all, with one fence for all. Dropped before, it has changed
+    /// nothing. [`Heap::transaction`] does all this around a closure, which suits most programs.
     ///
-    /// If this thread has a transaction of the same heap under way, the new one is part of it and ends
-    /// with it: committed, it happens with the outer one; dropped before, it makes the outer one fail,
-    /// too.
+    /// If this thread has a transaction of the same heap under way, the new one is part of it and
+    /// ends with it: committed, it happens with the outer one; dropped before, it makes the outer
+    /// one fail, too.
     ///
     /// ```
     /// use terrace_heap::{Heap, Result};
@@ -77,12 +77,12 @@ impl<M: Medium> Heap<M> {
         Ok(self.join().unwrap_or_else(|| self.start(Age::now())))
     }
 
-    /// Carries out the changes of `work` durably, wholly or not at all: if it fails or panics, nothing
-    /// has changed. One fence for all changes.
+    /// Carries out the changes of `work` durably, wholly or not at all: if it fails or panics,
+    /// nothing has changed. One fence for all changes.
     ///
-    /// No other thread sees or changes what it opens with [`Transaction::open`] until the end. Of two
-    /// transactions that each want what the other one holds, the younger is given up and `work` is called
-    /// again. So `work` should do nothing else that must happen only once.
+    /// No other thread sees or changes what it opens with [`Transaction::open`] until the end. Of
+    /// two transactions that each want what the other one holds, the younger is given up and `work`
+    /// is called again. So `work` should do nothing else that must happen only once.
     ///
     /// ```
     /// use terrace_heap::containers::{HashMap, Queue};
@@ -102,15 +102,16 @@ impl<M: Medium> Heap<M> {
     /// ```
     ///
     /// Within `work` a transaction of the same heap is part of this one; if it fails, all fails.
-    /// Meanwhile the heap's containers can be used only through the transaction, and refuse direct calls.
+    /// Meanwhile the heap's containers can be used only through the transaction, and refuse direct
+    /// calls.
     ///
     /// # Errors
     ///
     /// What `work` returns; a nested transaction failed; a change of a container broke off half-way
-    /// because the pool was full, and `work` went on; an older transaction holds a lock that this one
-    /// needs while this thread is within a transaction of another heap
-    /// ([`Cause::Again`](crate::Cause::Again)), which must be dropped and begun again; there is no room
-    /// for the log, or a fence failed.
+    /// because the pool was full, and `work` went on; an older transaction holds a lock that this
+    /// one needs while this thread is within a transaction of another heap
+    /// ([`Cause::Again`](crate::Cause::Again)), which must be dropped and begun again; there is no
+    /// room for the log, or a fence failed.
     pub fn transaction<R, E: From<Error>>(
         &self,
         mut work: impl FnMut(&Transaction<M>) -> std::result::Result<R, E>,
@@ -147,13 +148,13 @@ impl<M: Medium> Heap<M> {
         guard::has_transaction() && self.active().is_some()
     }
 
-    /// Checks that this thread is not within a transaction of this heap, through which it would have to
-    /// work.
+    /// Checks that this thread is not within a transaction of this heap, through which it would
+    /// have to work.
     ///
     /// # Errors
     ///
-    /// This thread is within a transaction of the heap; the heap was closed, or belongs to the parent of
-    /// this process.
+    /// This thread is within a transaction of the heap; the heap was closed, or belongs to the
+    /// parent of this process.
     #[inline]
     pub(crate) fn expect_alone(&self) -> Result<()> {
         self.expect_open()?;
@@ -183,8 +184,8 @@ impl<M: Medium> Heap<M> {
     /// Returns a nested part of this thread's transaction of this heap, if there is one.
     fn join(&self) -> Option<Transaction<'_, M>> {
         let shared = self.active()?.cast::<Shared<M>>();
-        // SAFETY: no other heap has this one's number, and a listed transaction is not freed: it is taken
-        // off the list when it ends, and if it is leaked it never ends.
+        // SAFETY: no other heap has this one's number, and a listed transaction is not freed: it is
+        // taken off the list when it ends, and if it is leaked it never ends.
         let shared = unsafe {
             Rc::increment_strong_count(shared);
             Rc::from_raw(shared)
@@ -230,10 +231,10 @@ impl<M: Medium> Transaction<'_, M> {
     ///
     /// # Errors
     ///
-    /// A nested part was dropped, or has not ended; it is itself a part of a transaction that has ended;
-    /// a change of a container broke off half-way; an older transaction held a lock that it needed
-    /// ([`Cause::Again`](crate::Cause::Again)); an object to be freed does not exist, there is no room
-    /// for the log, or a fence failed. Then nothing has changed.
+    /// A nested part was dropped, or has not ended; it is itself a part of a transaction that has
+    /// ended; a change of a container broke off half-way; an older transaction held a lock that it
+    /// needed ([`Cause::Again`](crate::Cause::Again)); an object to be freed does not exist, there
+    /// is no room for the log, or a fence failed. Then nothing has changed.
     pub fn commit(mut self) -> Result<()> {
         match self.nested {
             false => {

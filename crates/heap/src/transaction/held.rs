@@ -28,8 +28,9 @@ pub(crate) trait Guarded<M: Medium>: Send + Sync {
         self.touch();
     }
 
-    /// Called when a transaction that held this guard, and perhaps others, has changed the container and
-    /// released them; `added` elements were added under the guard since the heap was opened.
+    /// Called when a transaction that held this guard, and perhaps others, has changed the
+    /// container and released them; `added` elements were added under the guard since the heap was
+    /// opened.
     fn changed(&self, _heap: &Heap<M>, _number: usize, _added: i64) {}
 }
 
@@ -150,8 +151,8 @@ impl<M: Medium> Guards<M> {
         std::ptr::eq(part.of.guard(part.number), guard).then_some(place)
     }
 
-    /// Returns the elements added under a guard that is held, minus those removed, since the heap was
-    /// opened.
+    /// Returns the elements added under a guard that is held, minus those removed, since the heap
+    /// was opened.
     pub fn added(&self, guard: &Guard) -> i64 {
         let part = self.place(guard).map(|place| &self.parts[place]);
         part.map_or(0, |part| self.inside(part).added + part.added)

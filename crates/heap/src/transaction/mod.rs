@@ -1,8 +1,9 @@
 //! Transactions: changes that happen wholly or not at all.
 //!
-//! Writes are kept in DRAM and reach the pool at the commit, through the lane's log (redo), with one
-//! fence for all. Single words and whole objects go into logs apart from each other (the hybrid log of
-//! Kannan 2013, section 4.3). What is opened through a transaction is locked until it has ended.
+//! Writes are kept in DRAM and reach the pool at the commit, through the lane's log (redo), with
+//! one fence for all. Single words and whole objects go into logs apart from each other (the hybrid
+//! log of Kannan 2013, section 4.3). What is opened through a transaction is locked until it has
+//! ended.
 
 mod begin;
 pub(crate) mod held;
@@ -52,8 +53,8 @@ pub enum Hint {
 /// A transaction under way; see [`Heap::transaction`] and [`Heap::begin`].
 ///
 /// It belongs to the thread that began it. It holds off all other threads from what it opens
-/// ([`Transaction::open`]) until it has ended; objects that it changes by their pointers the program
-/// itself must protect.
+/// ([`Transaction::open`]) until it has ended; objects that it changes by their pointers the
+/// program itself must protect.
 ///
 /// ```
 /// use terrace_heap::containers::HashMap;
@@ -220,8 +221,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
         Ok(())
     }
 
-    /// Makes an object, which no other thread can reach before the commit, and which does not exist if
-    /// the transaction fails.
+    /// Makes an object, which no other thread can reach before the commit, and which does not exist
+    /// if the transaction fails.
     ///
     /// # Errors
     ///
@@ -283,8 +284,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.heap.object(at).map(|object| object.bytes)
     }
 
-    /// Allows new objects of this transaction to be changed directly, before the commit and afterwards
-    /// ([`Heap::persist`]), at the price of one more fence.
+    /// Allows new objects of this transaction to be changed directly, before the commit and
+    /// afterwards ([`Heap::persist`]), at the price of one more fence.
     ///
     /// # Errors
     ///
@@ -303,7 +304,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.shared.guards.borrow_mut().count(guard, added);
     }
 
-    /// Returns the elements added under a guard since the heap was opened, as this transaction sees it.
+    /// Returns the elements added under a guard since the heap was opened, as this transaction sees
+    /// it.
     pub(crate) fn added(&self, guard: &Guard) -> i64 {
         self.shared.guards.borrow().added(guard)
     }
@@ -335,8 +337,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// The transaction, or the one of which it is a part, has ended; a change of a container broke off;
-    /// or this is a child of the process that opened the heap.
+    /// The transaction, or the one of which it is a part, has ended; a change of a container broke
+    /// off; or this is a child of the process that opened the heap.
     #[inline]
     fn state(&self) -> Result<RefMut<'_, State>> {
         self.expect_usable()?;

@@ -1,5 +1,5 @@
-//! The uncommitted writes of a transaction, line by line: single words and runs of words apart, like
-//! the two logs. No word is both.
+//! The uncommitted writes of a transaction, line by line: single words and runs of words apart,
+//! like the two logs. No word is both.
 
 use crate::checksum::padded;
 use crate::lane::changes::Changes;
@@ -34,7 +34,8 @@ struct Line {
 #[derive(Default)]
 pub(super) struct WriteSet {
     lines: Vec<Line>,
-    /// For each place 1 more than the index of a line, or 0: a hash table that is at most half full.
+    /// For each place 1 more than the index of a line, or 0: a hash table that is at most half
+    /// full.
     places: Vec<u32>,
     /// The pieces in which these lines lie.
     pieces: Pieces,
@@ -115,8 +116,8 @@ impl WriteSet {
         line.single |= (1 << within) & !line.in_run;
     }
 
-    /// Writes a run of words. Runs that reach to each other are one, so data that are written piece by
-    /// piece, as elements of a queue, become one run.
+    /// Writes a run of words. Runs that reach to each other are one, so data that are written piece
+    /// by piece, as elements of a queue, become one run.
     pub fn write(&mut self, offset: u64, new: &[u64]) {
         self.fill(offset, bytemuck::cast_slice(new));
     }

@@ -1,5 +1,5 @@
-//! Pools whose contents have checksums: whatever bits and words are damaged, a container returns what was
-//! written to it, or an error.
+//! Pools whose contents have checksums: whatever bits and words are damaged, a container returns
+//! what was written to it, or an error.
 //!
 //! `TERRACE_DAMAGED` pools are damaged, 300 by default.
 
@@ -31,8 +31,8 @@ pub struct Places {
     objects: Vec<(usize, usize)>,
 }
 
-/// Bytes of a chunk: with the smaller one a value has several parts, with the larger one a run has room for
-/// several segments of a queue, so that they can move.
+/// Bytes of a chunk: with the smaller one a value has several parts, with the larger one a run has
+/// room for several segments of a queue, so that they can move.
 const CHUNKS: [u64; 2] = [4 << 10, 16 << 10];
 
 /// Pools whose objects are where they were made, and pools whose objects have moved.
@@ -119,7 +119,8 @@ fn name(i: u64) -> String {
     format!("{} {i}", "name".repeat(i as usize % 5))
 }
 
-/// The lengths of values that go again, and leave room in the runs of others: several in the runs of small ones.
+/// The lengths of values that go again, and leave room in the runs of others: several in the runs
+/// of small ones.
 const BETWEEN: [usize; 15] = [
     8, 8, 8, 24, 24, 24, 60, 60, 60, 130, 400, 700, 1000, 1400, 4000,
 ];
@@ -361,7 +362,8 @@ pub fn damage(bytes: &mut [u8], places: &Places, random: &mut Random) -> String 
             format!("the word at {at} is that from {from}")
         }
         3 => {
-            // A slot that is the same as its neighbour would point to an entry whose checks are right.
+            // A slot that is the same as its neighbour would point to an entry whose checks are
+            // right.
             let from = at.saturating_sub(8);
             bytes.copy_within(from..from + 8, at);
             format!("the word at {at} is the one before")

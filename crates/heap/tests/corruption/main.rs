@@ -1,5 +1,5 @@
-//! Pools that are corrupted in every way: whatever looks at them answers soundly or with a sentence,
-//! and `check` finds what the format protects.
+//! Pools that are corrupted in every way: whatever looks at them answers soundly or with a
+//! sentence, and `check` finds what the format protects.
 
 #[path = "../common/mod.rs"]
 mod common;

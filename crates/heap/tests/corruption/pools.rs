@@ -104,8 +104,8 @@ pub fn number(item: &Item, name: &str) -> u64 {
     }
 }
 
-/// Does with a pool whatever can be done with one. Nothing panics, nothing hangs, and what is refused
-/// is found by `check`.
+/// Does with a pool whatever can be done with one. Nothing panics, nothing hangs, and what is
+/// refused is found by `check`.
 pub fn look(bytes: &[u8]) {
     let found = findings(bytes);
     assert!(

@@ -160,8 +160,8 @@ fn what_is_no_pool_is_not_salvaged() {
     assert!(!new.exists());
 }
 
-/// Where contents have checksums, whatever happens to them; where not, what nothing depends on but the
-/// structure.
+/// Where contents have checksums, whatever happens to them; where not, what nothing depends on but
+/// the structure.
 #[test]
 fn what_is_salvaged_of_a_damaged_pool_was_in_it() {
     let pools = std::env::var("TERRACE_SALVAGED").ok();

@@ -1,5 +1,5 @@
-//! The B-tree map: entries that come, change and go, alone and in transactions, nodes that are split and
-//! go, and values that lie apart.
+//! The B-tree map: entries that come, change and go, alone and in transactions, nodes that are
+//! split and go, and values that lie apart.
 
 use std::collections;
 

@@ -1,5 +1,5 @@
-//! Threads that work on the same maps, and crashes at any moment meanwhile: what is left is explained by
-//! what they have said (`oracle::history`).
+//! Threads that work on the same maps, and crashes at any moment meanwhile: what is left is
+//! explained by what they have said (`oracle::history`).
 //!
 //! `TERRACE_HISTORIES` says how many there are of each kind (3 unless told).
 

@@ -1,4 +1,5 @@
-//! Containers that are emptied and removed: all that they own is freed, whenever that is interrupted.
+//! Containers that are emptied and removed: all that they own is freed, whenever that is
+//! interrupted.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +29,8 @@ use Kind::{Map, Tree, Vector as Elements};
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// This many numbers from another one on are put into a container, which is made if it is not there.
+    /// This many numbers from another one on are put into a container, which is made if it is not
+    /// there.
     Fill(Kind, u64, u64),
     /// One number is put into a container, by an operation.
     Put(Kind, u64),

@@ -21,8 +21,8 @@ pub use crate::oracle::random;
 /// The heap under test.
 pub type SimulatedHeap = TestHeap;
 
-/// Bytes of a chunk, and lanes: with the smallest chunks there is hardly room for what is in doubt, and
-/// much is settled to make room; with larger ones lanes work on for long.
+/// Bytes of a chunk, and lanes: with the smallest chunks there is hardly room for what is in doubt,
+/// and much is settled to make room; with larger ones lanes work on for long.
 const GEOMETRIES: [(u64, u16); 2] = [(4 << 10, 3), (16 << 10, 2)];
 
 /// What is tested.
@@ -113,7 +113,8 @@ struct Context<S: Subject> {
 }
 
 /// Carries the operations out, each by the thread of a lane, and looks: in the first geometry as
-/// thoroughly as is said, and again with checksums, in the others at a sample. Says what was looked at in the first.
+/// thoroughly as is said, and again with checksums, in the others at a sample. Says what was looked
+/// at in the first.
 ///
 /// # Panics
 ///
@@ -144,8 +145,8 @@ pub fn run_in_smallest<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Eff
     run_in::<S>(ops, GEOMETRIES[0], effort)
 }
 
-/// Same as [`run`], with given chunks and lanes; the pool has as many chunks as one of the effort's bytes
-/// has in the first geometry.
+/// Same as [`run`], with given chunks and lanes; the pool has as many chunks as one of the effort's
+/// bytes has in the first geometry.
 pub fn run_in<S: Subject + 'static>(
     ops: &[(usize, S::Op)],
     (chunk, lanes): (u64, u16),

@@ -109,8 +109,8 @@ fn a_sample_of_a_long_program() {
     run::<Elements>(&ops, effort(Granule::Line));
 }
 
-/// Batches that end within a segment, at its end, and behind several, between single elements, in the
-/// same lane and in others.
+/// Batches that end within a segment, at its end, and behind several, between single elements, in
+/// the same lane and in others.
 #[test]
 fn crashes_of_batches() {
     let batch = |pops, pushes: std::ops::Range<u64>| Batch(pops, pushes.collect());

@@ -1,10 +1,10 @@
-//! The bug that this guards against: room that an operation has freed was handed out again as soon as
-//! the free was durable, while a crash could still have the operation carried out once more.
+//! The bug that this guards against: room that an operation has freed was handed out again as soon
+//! as the free was durable, while a crash could still have the operation carried out once more.
 //!
-//! A transaction writes an object and frees it; the lane does one operation more, and looks for room
-//! without finishing another; then another lane makes an object, durably, to which another word
-//! points. Had it been given that room, recovery would have written the transaction's contents over
-//! it.
+//! A transaction writes an object and frees it; the lane does one operation more, and looks for
+//! room without finishing another; then another lane makes an object, durably, to which another
+//! word points. Had it been given that room, recovery would have written the transaction's contents
+//! over it.
 
 use terrace_heap::medium::simulated::Granule;
 use terrace_heap::{Hint, Place, Ptr};

@@ -1,5 +1,5 @@
-//! Transactions of all kinds: words, objects, new and freed objects; and single operations on the same
-//! between them.
+//! Transactions of all kinds: words, objects, new and freed objects; and single operations on the
+//! same between them.
 
 use terrace_heap::medium::simulated::Granule;
 use terrace_heap::{Error, Hint, Place, Ptr, Transaction};

@@ -1,5 +1,5 @@
-//! Changes to the bytes of a pool. What is changed within something that has a check can have it repaired,
-//! so that what lies behind the check is met, too.
+//! Changes to the bytes of a pool. What is changed within something that has a check can have it
+//! repaired, so that what lies behind the check is met, too.
 
 use crate::checksum::checksum;
 use crate::input::Input;
@@ -42,15 +42,16 @@ fn change(pool: &mut [u8], filled: &[usize], input: &mut Input) {
     }
 }
 
-/// Something of the format that has a check: how many words it has, which of them the check is of, and
-/// which bits of the last are the check.
+/// Something of the format that has a check: how many words it has, which of them the check is of,
+/// and which bits of the last are the check.
 struct Checked {
     words: usize,
     of: std::ops::Range<usize>,
     bits: std::ops::Range<u32>,
 }
 
-/// Lines (intents, and the beginning of the header), objects' records, roots, and words with a number.
+/// Lines (intents, and the beginning of the header), objects' records, roots, and words with a
+/// number.
 const CHECKED: [Checked; 4] = [
     Checked {
         words: 8,

@@ -1,5 +1,5 @@
-//! Does with a pool all that can be done with one. Nothing panics or goes on without end, and what is
-//! refused `check` finds.
+//! Does with a pool all that can be done with one. Nothing panics or goes on without end, and what
+//! is refused `check` finds.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -134,7 +134,8 @@ impl Model {
     }
 }
 
-/// Carries out an operation on containers, whether they are used by themselves or within a transaction.
+/// Carries out an operation on containers, whether they are used by themselves or within a
+/// transaction.
 macro_rules! apply {
     ($containers:expr, $op:expr) => {{
         let (all, op): (_, &$crate::model::Op) = ($containers, $op);

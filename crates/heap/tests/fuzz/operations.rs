@@ -1,5 +1,5 @@
-//! Operations on several containers: by themselves, in transactions, with the pool closed, crashed and
-//! opened again in between, against the standard library's containers.
+//! Operations on several containers: by themselves, in transactions, with the pool closed, crashed
+//! and opened again in between, against the standard library's containers.
 
 use std::sync::{Arc, Mutex};
 
@@ -103,8 +103,8 @@ impl Run {
         }
     }
 
-    /// Some operations in a transaction, a few of them in one that is part of it. It is committed, or
-    /// fails at the end, or its part does.
+    /// Some operations in a transaction, a few of them in one that is part of it. It is committed,
+    /// or fails at the end, or its part does.
     fn transaction(&mut self, input: &mut Input) {
         let how = input.byte();
         let count = usize::from(input.byte() % 12);

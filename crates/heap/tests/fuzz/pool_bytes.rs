@@ -1,4 +1,5 @@
-//! Any bytes as a pool, and pools with changes: whatever looks at them answers, or says what is wrong.
+//! Any bytes as a pool, and pools with changes: whatever looks at them answers, or says what is
+//! wrong.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,8 +14,8 @@ use crate::look::look;
 
 const POOL_BYTES: u64 = 48 * 4096;
 
-/// Pools to change: one that was closed, one that was left as it was, one with a journal, one of the naive
-/// allocator, and one that a crash has left within a commit.
+/// Pools to change: one that was closed, one that was left as it was, one with a journal, one of
+/// the naive allocator, and one that a crash has left within a commit.
 static POOLS: LazyLock<[Vec<u8>; 5]> = LazyLock::new(|| {
     let new = || Simulated::new(POOL_BYTES, Granule::Line);
     let closed = {

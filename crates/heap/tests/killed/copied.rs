@@ -1,5 +1,5 @@
-//! File systems that copy what is written, and are full: a pool there is refused, or an operation fails,
-//! but no process ends with SIGBUS.
+//! File systems that copy what is written, and are full: a pool there is refused, or an operation
+//! fails, but no process ends with SIGBUS.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;

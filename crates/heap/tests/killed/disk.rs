@@ -1,8 +1,8 @@
 //! A file system of its own for a test, which it can take away at any moment.
 //!
-//! It lies in a file without a name, behind a loop device that goes with its last descriptor, and is
-//! mounted in a mount namespace of one thread. So nothing is left of it, however that thread or all of
-//! the program ends.
+//! It lies in a file without a name, behind a loop device that goes with its last descriptor, and
+//! is mounted in a mount namespace of one thread. So nothing is left of it, however that thread or
+//! all of the program ends.
 
 use std::ffi::{CStr, CString, c_ulong};
 use std::fs::{File, OpenOptions};
@@ -134,8 +134,8 @@ impl Disk {
         check(unsafe { libc::ioctl(root.as_raw_fd(), SHUTDOWN, &raw const flags) }).unwrap();
     }
 
-    /// Brings it back as it is on its device. It is not in use, but a process that another thread has
-    /// just started may have its files open for a moment.
+    /// Brings it back as it is on its device. It is not in use, but a process that another thread
+    /// has just started may have its files open for a moment.
     pub fn come_back(&self) {
         // SAFETY: a string that ends with a zero.
         while let Err(error) = check(unsafe { libc::umount(FOLDER.as_ptr()) }) {

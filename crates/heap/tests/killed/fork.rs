@@ -80,8 +80,8 @@ fn outlive(pool: &Path, heap: Heap, map: Map) {
 
 /// Starts a child of this process that does this and ends.
 fn start_child(work: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: the child goes on with this thread alone, and the locks of others that it may want are
-    // those of the allocator, which are free in a child.
+    // SAFETY: the child goes on with this thread alone, and the locks of others that it may want
+    // are those of the allocator, which are free in a child.
     match unsafe { libc::fork() } {
         0 => {
             let done = catch_unwind(AssertUnwindSafe(work));

@@ -1,5 +1,5 @@
-//! Power cuts: the file system is shut down at any moment, mounted again, and has forgotten all that was
-//! not synced.
+//! Power cuts: the file system is shut down at any moment, mounted again, and has forgotten all
+//! that was not synced.
 //!
 //! `TERRACE_CUTS` says how many there are of each kind (3 unless told; `make test-power-cuts`).
 
@@ -24,10 +24,10 @@ fn cuts() -> u64 {
     env::var("TERRACE_CUTS").map_or(3, |cuts| cuts.parse().unwrap())
 }
 
-/// Cuts the power under a process at any moment; says what it has said, and how many lines of it before.
-/// What a file system acknowledges while it is being shut down it may have lost (the kernel takes what waits
-/// for the log out of it, and what waits for that has nothing more to wait for); where the power is cut
-/// nobody hears of it.
+/// Cuts the power under a process at any moment; says what it has said, and how many lines of it
+/// before. What a file system acknowledges while it is being shut down it may have lost (the kernel
+/// takes what waits for the log out of it, and what waits for that has nothing more to wait for);
+/// where the power is cut nobody hears of it.
 fn cut(disk: &Disk, process: Process, number: u64) -> (Vec<String>, usize) {
     let mut next = random(number);
     thread::sleep(Duration::from_micros(next(MICROSECONDS)));

@@ -44,8 +44,8 @@ fn plays_in_another_process() {
     }
 }
 
-/// Writes one line, in one write, so that it appears wholly or not at all. The process ends if no reader
-/// is left.
+/// Writes one line, in one write, so that it appears wholly or not at all. The process ends if no
+/// reader is left.
 pub fn say(line: &str) {
     let mut out = std::io::stderr();
     if out.write_all(format!("{line}\n").as_bytes()).is_err() {

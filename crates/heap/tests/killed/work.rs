@@ -72,8 +72,8 @@ pub fn threads(pool: &Path, count: usize, seed: u64) {
     });
 }
 
-/// The device is gone: nothing more is acknowledged until the process is killed. Pages cannot be written
-/// any more, or read: a missing page looks the same if the file was cut.
+/// The device is gone: nothing more is acknowledged until the process is killed. Pages cannot be
+/// written any more, or read: a missing page looks the same if the file was cut.
 fn lost(error: &terrace_heap::Error) {
     let unreadable = error.to_string().contains("or its device cannot read it");
     assert!(error.cause() == Cause::System || unreadable, "{error}");
@@ -160,8 +160,8 @@ impl Victim {
         process
     }
 
-    /// Looks whether all is there that a process has acknowledged, whole, and nothing else; `certain` lines
-    /// of what it has said were heard before its end began.
+    /// Looks whether all is there that a process has acknowledged, whole, and nothing else;
+    /// `certain` lines of what it has said were heard before its end began.
     pub fn look(&mut self, seed: u64, said: &[String], certain: usize) {
         let found = check::check(Mapped::open(self.pool(), Mode::Private).unwrap());
         assert_eq!(found, [], "after process {seed}");

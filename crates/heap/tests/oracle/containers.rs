@@ -37,8 +37,8 @@ impl<M: Medium> Containers<M> {
         })
     }
 
-    /// Carries out an operation, and says whether it has happened: it has not if it was to fail, or if
-    /// there was no room.
+    /// Carries out an operation, and says whether it has happened: it has not if it was to fail, or
+    /// if there was no room.
     ///
     /// # Panics
     ///

@@ -1,10 +1,11 @@
-//! What threads have done at the same time, and whether what is left of it can be explained: whether
-//! there is an order in which each operation saw what it saw, after all that ended before it began, and
-//! that ends with what is left. All that was acknowledged is in it; what was under way may be, wholly.
+//! What threads have done at the same time, and whether what is left of it can be explained:
+//! whether there is an order in which each operation saw what it saw, after all that ended before
+//! it began, and that ends with what is left. All that was acknowledged is in it; what was under
+//! way may be, wholly.
 //!
-//! The search for such an order is that of Wing and Gong (Testing and verifying concurrent objects, JPDC
-//! 17, 1993), which comes back to no configuration a second time (Lowe, Testing for linearizability, CCPE
-//! 29(4), 2017).
+//! The search for such an order is that of Wing and Gong (Testing and verifying concurrent objects,
+//! JPDC 17, 1993), which comes back to no configuration a second time (Lowe, Testing for
+//! linearizability, CCPE 29(4), 2017).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,7 +17,8 @@ pub type Entry = (u64, Option<u64>);
 /// What a thread says while it works.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// It is going to have this happen: it has seen these, and sets those. Said again, the last counts.
+    /// It is going to have this happen: it has seen these, and sets those. Said again, the last
+    /// counts.
     Means { seen: Vec<Entry>, sets: Vec<Entry> },
     /// It has happened, and it saw these besides.
     Ended { seen: Vec<Entry> },

@@ -1,5 +1,5 @@
-//! Programs over several containers, and what says whether the state that a crash has left is right: a
-//! model for a thread alone (`mix`), a search for an order for several (`history`).
+//! Programs over several containers, and what says whether the state that a crash has left is
+//! right: a model for a thread alone (`mix`), a search for an order for several (`history`).
 //!
 //! None of it looks into the heap. The same programs run on a simulated medium (`crash`) and in
 //! processes that are killed or lose their file system (`killed`).

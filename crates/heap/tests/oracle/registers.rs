@@ -1,7 +1,7 @@
 //! What threads do to the entries of several maps at once, and say of it (`history`).
 //!
-//! Each key is an entry of one of four maps. Some are registers, which are set and removed; others are
-//! accounts between which transactions move money, of which there is always as much.
+//! Each key is an entry of one of four maps. Some are registers, which are set and removed; others
+//! are accounts between which transactions move money, of which there is always as much.
 
 use terrace_heap::containers::{BTreeMap, HashMap};
 use terrace_heap::{Cause, Error, Heap, Medium, Result, Transaction};

@@ -28,8 +28,8 @@ fn look_with(state: Option<&State>) -> Result<Found> {
     Ok(found)
 }
 
-/// Removes what killed runs left behind; returns what was removed and what was left. What is waited for is told to
-/// `say`.
+/// Removes what killed runs left behind; returns what was removed and what was left. What is waited
+/// for is told to `say`.
 ///
 /// # Errors
 /// A failure if the state directory cannot be used.

@@ -328,8 +328,8 @@ pub struct MeasuredNode {
     /// The node.
     #[serde(flatten)]
     pub node: Node,
-    /// Time of a load that waits for the load before, by a chase through 64 MiB from the CPU on which this runs, in
-    /// nanoseconds; null where the node has no room for it.
+    /// Time of a load that waits for the load before, by a chase through 64 MiB from the CPU on
+    /// which this runs, in nanoseconds; null where the node has no room for it.
     pub load_ns: Option<f64>,
 }
 

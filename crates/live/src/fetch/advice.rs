@@ -1,8 +1,8 @@
 //! Makes the kernel fetch pages ahead, or let them go: `process_madvise`.
 //!
 //! The kernel reads the pages into the swap cache, charged to the program's cgroup; the program's
-//! first touch is then a minor fault. Neighbours in the swap area become one read. A page that is to go is
-//! written first, unless its copy in the tier is up to date.
+//! first touch is then a minor fault. Neighbours in the swap area become one read. A page that is
+//! to go is written first, unless its copy in the tier is up to date.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,7 +1,9 @@
-//! Has pages leave DRAM that a policy names, before the kernel needs room: `process_madvise(MADV_PAGEOUT)`.
+//! Has pages leave DRAM that a policy names, before the kernel needs room:
+//! `process_madvise(MADV_PAGEOUT)`.
 //!
-//! A page whose copy in the tier is up to date leaves at once; another is written first. That takes the time
-//! of a thread of its own, as fetching does, and neither the program's nor that of steering.
+//! A page whose copy in the tier is up to date leaves at once; another is written first. That takes
+//! the time of a thread of its own, as fetching does, and neither the program's nor that of
+//! steering.
 
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::JoinHandle;
@@ -14,8 +16,8 @@ use crate::fetch::advice::Advisor;
 use crate::group::reserve::Reserve;
 use crate::group::room::Room;
 
-/// Batches that may wait. While more pages should go than the kernel pages out, the rest stays: by the time
-/// of its turn the program might be back at it.
+/// Batches that may wait. While more pages should go than the kernel pages out, the rest stays: by
+/// the time of its turn the program might be back at it.
 const WAITING: usize = 16;
 
 /// Pages of one address space.
@@ -34,8 +36,8 @@ pub struct Evictor {
 }
 
 impl Evictor {
-    /// Starts the thread that carries out what `policy` decides for a program with this room, of which a
-    /// `reserve` may be kept.
+    /// Starts the thread that carries out what `policy` decides for a program with this room, of
+    /// which a `reserve` may be kept.
     ///
     /// # Errors
     /// A failure if no thread can be started.

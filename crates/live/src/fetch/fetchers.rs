@@ -1,9 +1,9 @@
 //! Threads that carry out fetches, so that the steering thread never waits.
 //!
-//! A fetch first reclaims memory of the program's budget, in the context of the fetching thread, which
-//! takes milliseconds if dirty pages have to be written. The kernel reads the pages asynchronously, so a
-//! fetch first waits until few reads are in flight: a demand fault must not wait behind hints (Fedorov
-//! 2016, section 5.4.3).
+//! A fetch first reclaims memory of the program's budget, in the context of the fetching thread,
+//! which takes milliseconds if dirty pages have to be written. The kernel reads the pages
+//! asynchronously, so a fetch first waits until few reads are in flight: a demand fault must not
+//! wait behind hints (Fedorov 2016, section 5.4.3).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -72,8 +72,8 @@ impl Fetchers {
         })
     }
 
-    /// Whether a thread is free to start a batch at once. Otherwise a hint should stay in the queue, where
-    /// it can be cancelled for free.
+    /// Whether a thread is free to start a batch at once. Otherwise a hint should stay in the
+    /// queue, where it can be cancelled for free.
     pub fn is_free(&self) -> bool {
         self.shared.busy.load(Ordering::Acquire) < self.threads.len()
     }

@@ -1,9 +1,9 @@
 //! The time that the devices of the tier take for a read, measured while a program runs.
 //!
-//! Linux, Documentation/block/stat.rst: `stat` has the reads that a device has completed and the sum of
-//! their times in milliseconds, waits in its queue included. Reads wait for one another while pages are
-//! fetched ahead (260 us were measured, where a single read takes 53), so only periods with few fetches
-//! count, and of these the one with the least mean.
+//! Linux, Documentation/block/stat.rst: `stat` has the reads that a device has completed and the
+//! sum of their times in milliseconds, waits in its queue included. Reads wait for one another
+//! while pages are fetched ahead (260 us were measured, where a single read takes 53), so only
+//! periods with few fetches count, and of these the one with the least mean.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -46,8 +46,8 @@ impl Latency {
         }
     }
 
-    /// Ends a period if it has enough reads; returns the least mean time of a read if it became less.
-    /// `fetched` pages were fetched so far.
+    /// Ends a period if it has enough reads; returns the least mean time of a read if it became
+    /// less. `fetched` pages were fetched so far.
     pub fn look(&mut self, fetched: u64) -> Option<Duration> {
         let (reads, millis) = total(&self.stats);
         let (count, took) = (reads - self.counted.0, millis - self.counted.1);

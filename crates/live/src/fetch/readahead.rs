@@ -9,9 +9,9 @@ use terrace_policy::prefetch::{KernelReadahead, Neighbours};
 use crate::fetch::reads::device;
 use crate::tier::is_memory;
 
-/// Returns the readahead with `vm.page-cluster` at `cluster` and these areas in use, for a program with
-/// `window` fetched pages that may wait; `None` if the kernel reads single pages. From memory it reads
-/// single pages whatever the setting, because no read is saved.
+/// Returns the readahead with `vm.page-cluster` at `cluster` and these areas in use, for a program
+/// with `window` fetched pages that may wait; `None` if the kernel reads single pages. From memory
+/// it reads single pages whatever the setting, because no read is saved.
 pub fn with(cluster: u32, areas: &[PathBuf], window: u64) -> Option<KernelReadahead> {
     if cluster == 0 || areas.iter().all(|area| is_memory(area)) {
         return None;
@@ -26,7 +26,8 @@ pub fn with(cluster: u32, areas: &[PathBuf], window: u64) -> Option<KernelReadah
     })
 }
 
-/// Whether the kernel takes the device of an area for a rotating disk; `false` if that is not known.
+/// Whether the kernel takes the device of an area for a rotating disk; `false` if that is not
+/// known.
 fn rotates(area: &Path) -> bool {
     let Some(device) = device(area) else {
         return false;

@@ -1,8 +1,8 @@
 //! Reads in flight at the devices of the tier.
 //!
-//! Linux, Documentation/ABI/stable/sysfs-block: `inflight` has the numbers of reads and writes that a
-//! device has not completed. Advice returns when its reads are submitted, so this is the only place that
-//! tells how many wait.
+//! Linux, Documentation/ABI/stable/sysfs-block: `inflight` has the numbers of reads and writes that
+//! a device has not completed. Advice returns when its reads are submitted, so this is the only
+//! place that tells how many wait.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
@@ -11,14 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Reads in flight below which more may be submitted. With 16, 32, 64 and no bound, a pass by columns took
-/// 2.5, 2.4, 2.3 and 2.2 s, and the 90th percentile of another thread's demand faults was 0.8, 1.0, 1.5 and
-/// 4.9 ms (0.13 alone): medians of five, and means of two, on a disk of 66,000 reads a second of 53 us.
+/// Reads in flight below which more may be submitted. With 16, 32, 64 and no bound, a pass by
+/// columns took 2.5, 2.4, 2.3 and 2.2 s, and the 90th percentile of another thread's demand faults
+/// was 0.8, 1.0, 1.5 and 4.9 ms (0.13 alone): medians of five, and means of two, on a disk of
+/// 66,000 reads a second of 53 us.
 const FEW: u64 = 32;
-/// The same while fetches make way for demand faults, and the pages that are then submitted at once. Beside a pass
-/// that was fetched ahead, the 99th percentile of another thread's demand faults was 0.74 to 1.25 times that beside
-/// the pass without fetches, and 4 to 5 times with [`FEW`]; the pass itself was 3 times as fast as without, and 8 to
-/// 11 times with [`FEW`] (three pairs, on the same disk).
+/// The same while fetches make way for demand faults, and the pages that are then submitted at
+/// once. Beside a pass that was fetched ahead, the 99th percentile of another thread's demand
+/// faults was 0.74 to 1.25 times that beside the pass without fetches, and 4 to 5 times with
+/// [`FEW`]; the pass itself was 3 times as fast as without, and 8 to 11 times with [`FEW`] (three
+/// pairs, on the same disk).
 const FEWER: u64 = 4;
 const AT_ONCE: usize = 2;
 /// Pause between two looks at the devices.
@@ -34,8 +36,8 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// Finds the devices under `areas`: swap files, or devices. Leaves out those whose reads the kernel
-    /// does not count, such as compressed memory.
+    /// Finds the devices under `areas`: swap files, or devices. Leaves out those whose reads the
+    /// kernel does not count, such as compressed memory.
     pub fn of(areas: &[PathBuf]) -> Self {
         Self {
             counters: counters(areas, "inflight").into(),

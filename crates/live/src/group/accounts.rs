@@ -7,13 +7,13 @@
 //! `prepare_scan_control`; mm/memcontrol.c, `mem_cgroup_flush_stats`). A program that swaps to fast
 //! memory empties the inactive list in a few milliseconds. If its group has no file pages either,
 //! reclaim scans nothing (`shrink_lruvec`), fails eighteen times in a row within a millisecond, and
-//! the program is killed, although its whole active list could be evicted and the tier has room. This
-//! happens without prefetching, too.
+//! the program is killed, although its whole active list could be evicted and the tier has room.
+//! This happens without prefetching, too.
 //!
 //! So a thread reads the statistics, which flushes them, before half of the inactive list can have
-//! been scanned, or within the time of those eighteen tries. Linux skips the flush while fewer than 64
-//! changes a processor are pending: for the smallest budgets of a machine with many processors this
-//! does not help.
+//! been scanned, or within the time of those eighteen tries. Linux skips the flush while fewer than
+//! 64 changes a processor are pending: for the smallest budgets of a machine with many processors
+//! this does not help.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -33,7 +33,8 @@ const LOOK: Duration = Duration::from_nanos(300);
 /// Shortest and longest pause between two reads, each of which takes some 30 us.
 const EVERY: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(20));
 
-/// Longest text of `memory.stat` that is read for the locked memory, which stands in its first half.
+/// Longest text of `memory.stat` that is read for the locked memory, which stands in its first
+/// half.
 const TEXT: usize = 8192;
 
 /// A thread that keeps the statistics up to date; ends when dropped.
@@ -70,14 +71,15 @@ impl Accounts {
         })
     }
 
-    /// Returns the most memory of the group so far that the kernel could not move away: what the program has
-    /// locked (mlock(2)).
+    /// Returns the most memory of the group so far that the kernel could not move away: what the
+    /// program has locked (mlock(2)).
     pub fn locked(&self) -> Bytes {
         Bytes(self.locked.load(Ordering::Relaxed))
     }
 }
 
-/// Returns the bytes that cannot be moved away, from the text of `memory.stat`; 0 if it does not say.
+/// Returns the bytes that cannot be moved away, from the text of `memory.stat`; 0 if it does not
+/// say.
 fn unevictable(text: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(text);
     let all = value_of(&text, "total_unevictable").or_else(|| value_of(&text, "unevictable"));

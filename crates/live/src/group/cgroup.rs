@@ -25,8 +25,8 @@ pub const PROCESSES: &str = "cgroup.procs";
 /// How often, and after which pause, the removal of a group is repeated.
 const AGAIN: (u32, Duration) = (50, Duration::from_millis(10));
 
-/// Returns the processes in the group at `directory` and in all groups below it, which a program may
-/// make for its children; empty if it does not exist.
+/// Returns the processes in the group at `directory` and in all groups below it, which a program
+/// may make for its children; empty if it does not exist.
 pub fn processes_in(directory: &Path) -> Vec<u32> {
     let mut processes = processes_of(directory);
     for below in groups_in(directory) {

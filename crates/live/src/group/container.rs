@@ -5,9 +5,10 @@ const ID: usize = 64;
 
 /// Whether the group `name` is that of a container whose ID begins with `id`.
 ///
-/// Docker and containerd with the driver `cgroupfs` name it by the ID alone; with `systemd`, it is a scope:
-/// `docker-ID.scope`, `libpod-ID.scope`, `cri-containerd-ID.scope`, `crio-ID.scope`. The process that
-/// watches over a container (conmon) is in one of its own, whose name ends with the ID as well.
+/// Docker and containerd with the driver `cgroupfs` name it by the ID alone; with `systemd`, it is
+/// a scope: `docker-ID.scope`, `libpod-ID.scope`, `cri-containerd-ID.scope`, `crio-ID.scope`. The
+/// process that watches over a container (conmon) is in one of its own, whose name ends with the ID
+/// as well.
 pub(crate) fn is_of(name: &str, id: &str) -> bool {
     let name = name.strip_suffix(".scope").unwrap_or(name);
     let (engine, own) = name.rsplit_once('-').unwrap_or(("", name));

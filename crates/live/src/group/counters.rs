@@ -13,7 +13,8 @@ pub struct SwapCounters {
     pub unread: u64,
     /// Pages written to swap areas.
     pub written: u64,
-    /// Pages of zeros that left memory; they are not written to swap areas (Linux 6.12, which counts them).
+    /// Pages of zeros that left memory; they are not written to swap areas (Linux 6.12, which
+    /// counts them).
     pub zeros: u64,
     /// Pages read ahead because a neighbour faulted.
     pub readahead: u64,
@@ -27,8 +28,8 @@ pub struct SwapCounters {
     pub zswap_written_back: u64,
 }
 
-/// Returns whether the kernel neither writes nor reads pages of zeros: since Linux 6.12, which counts them from its first
-/// release on.
+/// Returns whether the kernel neither writes nor reads pages of zeros: since Linux 6.12, which
+/// counts them from its first release on.
 pub fn kernel_drops_zeros() -> bool {
     drops_zeros(&vmstat())
 }

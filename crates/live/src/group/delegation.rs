@@ -1,12 +1,12 @@
-//! Delegation of controllers under version 2: a group can delegate its controllers only if it has no
-//! processes of its own (Documentation/admin-guide/cgroup-v2.rst, «No Internal Process Constraint»).
-//! So that the program's group can be made below the group in which Terrace was started, the processes
-//! of that group, Terrace among them, move to a leaf of it, where all limits still hold. In the
-//! private namespace of a container that group is called the root, and is none.
+//! Delegation of controllers under version 2: a group can delegate its controllers only if it has
+//! no processes of its own (Documentation/admin-guide/cgroup-v2.rst, «No Internal Process
+//! Constraint»). So that the program's group can be made below the group in which Terrace was
+//! started, the processes of that group, Terrace among them, move to a leaf of it, where all limits
+//! still hold. In the private namespace of a container that group is called the root, and is none.
 //!
-//! Runs that were started in the same group share the leaf; the last of them removes it, under a lock
-//! of the group's directory. Where no leaf is needed, at the root and above our group, a delegated
-//! controller stays delegated: others may rely on it by then.
+//! Runs that were started in the same group share the leaf; the last of them removes it, under a
+//! lock of the group's directory. Where no leaf is needed, at the root and above our group, a
+//! delegated controller stays delegated: others may rely on it by then.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -73,8 +73,8 @@ impl Needed {
         })
     }
 
-    /// Makes the changes. The groups that are to have limits exist already: they tell other runs that
-    /// the leaf is still needed.
+    /// Makes the changes. The groups that are to have limits exist already: they tell other runs
+    /// that the leaf is still needed.
     ///
     /// # Errors
     /// A failure if processes may not be moved or the controller cannot be delegated.

@@ -1,14 +1,14 @@
 //! The footprint of a program: the peak of its memory in DRAM and tier together.
 //!
-//! The kernel keeps the peak of all memory charged to a group: memory, swapped memory, the page cache
-//! of files that the program reads, and kernel memory, mostly page tables. Files and kernel memory are
-//! no part of a footprint, and have no peak at the same moment; they are read whenever the peak has
-//! grown, and subtracted from it.
+//! The kernel keeps the peak of all memory charged to a group: memory, swapped memory, the page
+//! cache of files that the program reads, and kernel memory, mostly page tables. Files and kernel
+//! memory are no part of a footprint, and have no peak at the same moment; they are read whenever
+//! the peak has grown, and subtracted from it.
 //!
-//! Version 1 has one peak of memory and swap together (`memory.memsw.max_usage_in_bytes`). Version 2
-//! has a peak of each (`memory.peak` since Linux 5.19, `memory.swap.peak` since 6.5), which may be
-//! those of two moments; pages that are in both are subtracted as well. Without a peak the footprint
-//! is the largest sample, which misses memory that comes and goes between two samples.
+//! Version 1 has one peak of memory and swap together (`memory.memsw.max_usage_in_bytes`). Version
+//! 2 has a peak of each (`memory.peak` since Linux 5.19, `memory.swap.peak` since 6.5), which may
+//! be those of two moments; pages that are in both are subtracted as well. Without a peak the
+//! footprint is the largest sample, which misses memory that comes and goes between two samples.
 
 use terrace_base::Bytes;
 
@@ -62,10 +62,10 @@ impl Footprint {
         self.last = now;
     }
 
-    /// Adds a sample taken after the end of the program, and returns the footprint. By then only files
-    /// are left beside the program's memory; kernel memory is taken from the last sample before. (Its
-    /// peak would be too much: shells that start the program have more of it for a moment, as they
-    /// fork, than the program itself.)
+    /// Adds a sample taken after the end of the program, and returns the footprint. By then only
+    /// files are left beside the program's memory; kernel memory is taken from the last sample
+    /// before. (Its peak would be too much: shells that start the program have more of it for a
+    /// moment, as they fork, than the program itself.)
     pub fn finish(mut self, now: Charges) -> Measured {
         self.look(Charges {
             kernel: self.last.kernel,

@@ -1,6 +1,6 @@
 //! The hierarchies of cgroups, and the group of this process in each. The program's group is made
-//! below it, so that the limits of the systemd unit of this process hold for the program, and stopping
-//! the unit reaches it.
+//! below it, so that the limits of the systemd unit of this process hold for the program, and
+//! stopping the unit reaches it.
 //!
 //! Where the memory controller is of version 1, perf events are filtered by another hierarchy
 //! (its own, or version 2's), so the program joins a group in each.
@@ -159,8 +159,8 @@ impl Mount {
         &self.at
     }
 
-    /// Returns the directory of the group that the kernel calls `path`; `None` if this mount does not show
-    /// it.
+    /// Returns the directory of the group that the kernel calls `path`; `None` if this mount does
+    /// not show it.
     pub fn shown(&self, path: &Path) -> Option<PathBuf> {
         let below = path.strip_prefix(&self.root).ok()?;
         let has_none_above = |part| !matches!(part, Component::ParentDir);
@@ -168,8 +168,8 @@ impl Mount {
         is_below.then(|| self.at.join(below))
     }
 
-    /// Returns the directory of a process's group in this hierarchy, from its `/proc/PID/cgroup`; `None` if
-    /// this mount does not show it.
+    /// Returns the directory of a process's group in this hierarchy, from its `/proc/PID/cgroup`;
+    /// `None` if this mount does not show it.
     pub fn group_of(&self, cgroup: &str) -> Option<PathBuf> {
         cgroup.lines().find_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
@@ -201,8 +201,8 @@ impl Mount {
         controllers.any(|name| name == controller)
     }
 
-    /// Returns the directory of our group, which the kernel calls `path`; the top if this mount does not
-    /// show it.
+    /// Returns the directory of our group, which the kernel calls `path`; the top if this mount
+    /// does not show it.
     fn group(&self, path: Option<&Path>) -> PathBuf {
         let below = path.and_then(|path| path.strip_prefix(&self.root).ok());
         match below.map(|below| self.at.join(below)) {
@@ -212,9 +212,9 @@ impl Mount {
     }
 }
 
-/// Returns the group of this process in the hierarchy of `controller`, or in version 2's for `None`,
-/// from `/proc/self/cgroup` (cgroups(7)). For a process in the leaf for callers that is the parent of
-/// the leaf.
+/// Returns the group of this process in the hierarchy of `controller`, or in version 2's for
+/// `None`, from `/proc/self/cgroup` (cgroups(7)). For a process in the leaf for callers that is the
+/// parent of the leaf.
 fn own_path<'a>(own: &'a str, controller: &str) -> Option<&'a Path> {
     let path = own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);

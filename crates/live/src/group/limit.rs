@@ -16,9 +16,9 @@ pub struct Limit {
     pub group: PathBuf,
 }
 
-/// Returns the limit of the group at `directory` in the hierarchy with this top; `None` if neither it nor one
-/// above it has one below the `machine`'s memory. Of several groups with the same limit, it is that of the
-/// nearest.
+/// Returns the limit of the group at `directory` in the hierarchy with this top; `None` if neither
+/// it nor one above it has one below the `machine`'s memory. Of several groups with the same limit,
+/// it is that of the nearest.
 pub(crate) fn limit(
     version: Version,
     directory: &Path,

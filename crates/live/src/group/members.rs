@@ -1,7 +1,9 @@
-//! The processes that a run is attached to: a process with all that it has started, or those of a group.
+//! The processes that a run is attached to: a process with all that it has started, or those of a
+//! group.
 //!
-//! Each fault has to be told whether it is one of theirs, so answers are kept. A process that is seen for the
-//! first time is asked for its parents, or for its group; all of them are listed again from time to time.
+//! Each fault has to be told whether it is one of theirs, so answers are kept. A process that is
+//! seen for the first time is asked for its parents, or for its group; all of them are listed again
+//! from time to time.
 
 use std::fs;
 use std::path::PathBuf;
@@ -92,8 +94,8 @@ impl Members {
         members
     }
 
-    /// Returns a function that counts the members' faults of all kinds from its first call on; it returns
-    /// `None` while they are too many to be asked.
+    /// Returns a function that counts the members' faults of all kinds from its first call on; it
+    /// returns `None` while they are too many to be asked.
     pub fn fault_counter(&self) -> Box<dyn FnMut() -> Option<u64> + Send> {
         let known = Arc::clone(&self.known);
         let mut latest: FxHashMap<u32, u64> = FxHashMap::default();
@@ -106,7 +108,8 @@ impl Members {
             let members = running(pids).map(|it| (it.pid, it.figures));
             let now = members.map(|(pid, it)| (pid, it.minor_faults + it.major_faults));
             let now: FxHashMap<u32, u64> = now.collect();
-            // What a process did before it was first seen, and after it was last seen, is not known.
+            // What a process did before it was first seen, and after it was last seen, is not
+            // known.
             let known = now
                 .iter()
                 .filter_map(|(pid, faults)| Some((faults, latest.get(pid)?)));
@@ -153,7 +156,8 @@ impl Known {
     }
 }
 
-/// Lists a process, its descendants, and those that were known before, whose parents may have ended.
+/// Lists a process, its descendants, and those that were known before, whose parents may have
+/// ended.
 fn tree(root: u32, started: u64, before: &FxHashMap<u32, u64>) -> Vec<Member> {
     let all: Vec<Member> = running(everyone()).collect();
     let was_known = |it: &Member| {

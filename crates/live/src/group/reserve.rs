@@ -1,14 +1,14 @@
 //! A reserve of free pages in a DRAM budget, so that pages which come in find room.
 //!
-//! Without it each page that comes in first has to push others out, and a page that is being fetched stays
-//! half fetched meanwhile. A demand fault on such a page sleeps for a tick of the kernel's clock
-//! (`__swap_cache_prepare_and_add` and its predecessors in mm/swap_state.c): 500 times in a pass by columns,
-//! which was a third of its time. The kernel chooses what leaves, as always, only sooner and in a thread of
-//! Terrace's.
+//! Without it each page that comes in first has to push others out, and a page that is being
+//! fetched stays half fetched meanwhile. A demand fault on such a page sleeps for a tick of the
+//! kernel's clock (`__swap_cache_prepare_and_add` and its predecessors in mm/swap_state.c): 500
+//! times in a pass by columns, which was a third of its time. The kernel chooses what leaves, as
+//! always, only sooner and in a thread of Terrace's.
 //!
-//! Version 2 of cgroups reclaims on request (`memory.reclaim`). Version 1 reclaims what is above a limit
-//! when the limit is set; it is put back at once. A few pages are asked for at a time: against a
-//! program that takes what becomes free, the kernel does not get further.
+//! Version 2 of cgroups reclaims on request (`memory.reclaim`). Version 1 reclaims what is above a
+//! limit when the limit is set; it is put back at once. A few pages are asked for at a time:
+//! against a program that takes what becomes free, the kernel does not get further.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,7 +23,8 @@ use crate::group::hierarchy::Version;
 use crate::group::room::Room;
 use crate::system::worker::Worker;
 
-/// Pages of a reserve: what a fast device reads in a few milliseconds, but at most one page of DRAM in 64.
+/// Pages of a reserve: what a fast device reads in a few milliseconds, but at most one page of DRAM
+/// in 64.
 const MOST: u64 = 512;
 const SHARE: u64 = 64;
 /// Pages that are reclaimed at once: as many as the kernel does (`SWAP_CLUSTER_MAX`).
@@ -40,7 +41,8 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// Starts the thread for a group with this limit; `None` where the kernel cannot be asked to reclaim.
+    /// Starts the thread for a group with this limit; `None` where the kernel cannot be asked to
+    /// reclaim.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -67,8 +69,8 @@ impl Reserve {
     }
 }
 
-/// Makes `pages` free once half of them are in use; returns whether some had to be reclaimed, or `None` if
-/// the kernel found nothing to reclaim.
+/// Makes `pages` free once half of them are in use; returns whether some had to be reclaimed, or
+/// `None` if the kernel found nothing to reclaim.
 fn fill(room: &Room, reclaimer: &Reclaimer, pages: u64) -> Option<bool> {
     if room.free() >= pages / 2 {
         return Some(false);

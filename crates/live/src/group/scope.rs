@@ -2,9 +2,9 @@
 //!
 //! systemd manages the groups of its units itself, except for those that it has delegated
 //! (systemd.resource-control(5), `Delegate=`). The scope of a login session is not delegated: under
-//! version 2 we have systemd make another one beside it, in the same slice, so that the limits of the
-//! slice still hold. A service is split all the same, because its limits must hold for the program, and
-//! stopping it must reach the program.
+//! version 2 we have systemd make another one beside it, in the same slice, so that the limits of
+//! the slice still hold. A service is split all the same, because its limits must hold for the
+//! program, and stopping it must reach the program.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -65,7 +65,8 @@ fn is_delegated(group: &Path) -> bool {
     })
 }
 
-/// Returns the arguments of busctl that make systemd move `process` to a scope in the slice of `group`.
+/// Returns the arguments of busctl that make systemd move `process` to a scope in the slice of
+/// `group`.
 fn call(group: &Path, process: u32) -> Vec<String> {
     let slice = group
         .parent()

@@ -1,8 +1,8 @@
 //! What a program has in swap areas, counted in places of theirs.
 //!
 //! A page that came back keeps its place while it stays as it is. Version 2 of cgroups counts it in
-//! `memory.swap.current`; version 1 counts it as memory alone, and names it as `swapcached` (on Linux 6.18
-//! both figures together were the areas' use to the page).
+//! `memory.swap.current`; version 1 counts it as memory alone, and names it as `swapcached` (on
+//! Linux 6.18 both figures together were the areas' use to the page).
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,8 +29,8 @@ impl SwapCounter {
         }
     }
 
-    /// Returns what the group has there now. A kernel that does not count it by group (`swapaccount=0`) is
-    /// asked by process, which leaves out shared memory.
+    /// Returns what the group has there now. A kernel that does not count it by group
+    /// (`swapaccount=0`) is asked by process, which leaves out shared memory.
     pub fn bytes(&self) -> Bytes {
         let by_group = match self.version {
             Version::V1 => self.by_statistics(),

@@ -95,7 +95,8 @@ fn process(pid: u32) -> Result<Found> {
     })
 }
 
-/// Finds a group by its directory, or by its path in a hierarchy, the one with the memory controller first.
+/// Finds a group by its directory, or by its path in a hierarchy, the one with the memory
+/// controller first.
 fn cgroup<'a>(mounts: &'a Mounts, path: &Path) -> Result<Group<'a>> {
     let absolute = Path::new("/").join(path);
     // An empty path would be the top.
@@ -163,7 +164,8 @@ fn control_group(unit: &str) -> Option<PathBuf> {
     answer("systemctl", &options).map(PathBuf::from)
 }
 
-/// Finds the group of a container by the beginning of its ID, or by what Docker or Podman know by the name.
+/// Finds the group of a container by the beginning of its ID, or by what Docker or Podman know by
+/// the name.
 fn container<'a>(mounts: &'a Mounts, name: &str) -> Result<Group<'a>> {
     let mut groups = search(mounts, &|group| container::is_of(group, name));
     if groups.is_empty() && !name.is_empty() {

@@ -1,8 +1,8 @@
 //! A change on the machine that a run makes, notes in its journal first, and undoes.
 //!
-//! The journal knows no kind of change. Each kind implements [`Change`] beside the code that makes the
-//! change, and gives itself a name in the journal (`#[typetag::serde(name = "...")]`), by which a
-//! journal of a killed run finds it again.
+//! The journal knows no kind of change. Each kind implements [`Change`] beside the code that makes
+//! the change, and gives itself a name in the journal (`#[typetag::serde(name = "...")]`), by which
+//! a journal of a killed run finds it again.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -68,8 +68,8 @@ pub trait Change: fmt::Debug + fmt::Display + Send + Sync {
         }
     }
 
-    /// Undoes it for a run that has ended. What is waited for is told to `say`. Called only if it can
-    /// be left: after a boot only if it outlives one.
+    /// Undoes it for a run that has ended. What is waited for is told to `say`. Called only if it
+    /// can be left: after a boot only if it outlives one.
     ///
     /// # Errors
     /// A failure if what is there is not the run's, or it cannot be undone now.
@@ -99,14 +99,14 @@ pub trait Change: fmt::Debug + fmt::Display + Send + Sync {
         Vec::new()
     }
 
-    /// Returns what has to end before it can be undone for the run of `owner`; `None` if waiting does
-    /// not help.
+    /// Returns what has to end before it can be undone for the run of `owner`; `None` if waiting
+    /// does not help.
     fn awaited(&self, _owner: u32) -> Option<Awaited> {
         None
     }
 
-    /// Returns the bytes of programs in it, where other runs may have some; `None` where they cannot:
-    /// only what they may use is left to them.
+    /// Returns the bytes of programs in it, where other runs may have some; `None` where they
+    /// cannot: only what they may use is left to them.
     fn shared(&self) -> Option<Bytes> {
         None
     }

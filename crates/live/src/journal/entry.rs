@@ -35,8 +35,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Reads a journal; `None` if its run has just ended. The error is a sentence why the file is left
-    /// alone.
+    /// Reads a journal; `None` if its run has just ended. The error is a sentence why the file is
+    /// left alone.
     pub fn read(state: &State, name: &OsStr) -> std::result::Result<Option<Self>, String> {
         let shown = state.path().join(name);
         let shown = shown.display();

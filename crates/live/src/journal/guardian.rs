@@ -1,16 +1,20 @@
-//! A small process beside each command that changes the machine, which puts back what the command cannot put back
-//! itself: for good after a `kill -9` of the command, and for the time in which it is stopped (`SIGSTOP`, Ctrl-Z) what
-//! must not be left changed then, `vm.page-cluster` and how tasks are scheduled.
+//! A small process beside each command that changes the machine, which puts back what the command
+//! cannot put back itself: for good after a `kill -9` of the command, and for the time in which it
+//! is stopped (`SIGSTOP`, Ctrl-Z) what must not be left changed then, `vm.page-cluster` and how
+//! tasks are scheduled.
 //!
-//! It is this program, started anew, so that it keeps nothing of the command open and may allocate; it has a session of
-//! its own, so that what ends the command's terminal, session or process group does not reach it. What is to be put back
-//! it reads in the command's journal, as `terrace doctor --clean` does, and in the same way: the cgroup and the swap
-//! areas when the program has ended, an area only if what is in it has room. Until then it waits for the programs that
-//! hold it up, and it ends with the last change. Who kills the whole control group (systemd, at the stop of a unit) kills
-//! it too; then the next command with this state directory puts back what is left, or `terrace doctor --clean`.
+//! It is this program, started anew, so that it keeps nothing of the command open and may allocate;
+//! it has a session of its own, so that what ends the command's terminal, session or process group
+//! does not reach it. What is to be put back it reads in the command's journal, as `terrace doctor
+//! --clean` does, and in the same way: the cgroup and the swap areas when the program has ended, an
+//! area only if what is in it has room. Until then it waits for the programs that hold it up, and
+//! it ends with the last change. Who kills the whole control group (systemd, at the stop of a unit)
+//! kills it too; then the next command with this state directory puts back what is left, or
+//! `terrace doctor --clean`.
 //!
-//! It sleeps until the command ends. Only while a change must not outlast a stop does it look at the command's state 20
-//! times a second, because the kernel tells only the parent of a process that it was stopped.
+//! It sleeps until the command ends. Only while a change must not outlast a stop does it look at
+//! the command's state 20 times a second, because the kernel tells only the parent of a process
+//! that it was stopped.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -22,8 +26,9 @@ use terrace_base::{Error, Result};
 /// The hidden subcommand that runs [`super::watch::watch`].
 static SUBCOMMAND: OnceLock<&'static str> = OnceLock::new();
 
-/// Has this program guard its commands: its subcommand of this name, with the number of a process and a state directory
-/// for arguments, runs [`super::watch::watch`]. Without it nothing is guarded, as in tests of this library.
+/// Has this program guard its commands: its subcommand of this name, with the number of a process
+/// and a state directory for arguments, runs [`super::watch::watch`]. Without it nothing is
+/// guarded, as in tests of this library.
 pub fn serve_by(subcommand: &'static str) {
     let _ = SUBCOMMAND.set(subcommand);
 }
@@ -54,8 +59,8 @@ impl Guardian {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .current_dir("/");
-        // SAFETY: system calls alone. The signal is blocked before the guardian can take it, so that it is not ended by
-        // one that comes early.
+        // SAFETY: system calls alone. The signal is blocked before the guardian can take it, so
+        // that it is not ended by one that comes early.
         unsafe {
             command.pre_exec(|| {
                 rustix::process::setsid()?;

@@ -1,8 +1,9 @@
 //! Leftovers of killed runs: found by their journals, and undone if they are what a run makes.
 //!
 //! A journal is trusted if only root or the caller can have written it ([`State::read`]). Even so,
-//! each thing that it names is compared with what a run makes before it is touched: names are reused,
-//! and a journal may be older than what lies there now. Anything else is reported and left alone.
+//! each thing that it names is compared with what a run makes before it is touched: names are
+//! reused, and a journal may be older than what lies there now. Anything else is reported and left
+//! alone.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -46,7 +47,8 @@ pub struct Found {
     pub(crate) claimed: Vec<PathBuf>,
 }
 
-/// Puts back what killed processes have left, as far as that is possible now, unless another process is at it.
+/// Puts back what killed processes have left, as far as that is possible now, unless another
+/// process is at it.
 pub(super) fn recover(state: &State) {
     let found = || Found::look(state).unwrap_or_default().leftovers;
     if found().is_empty() {
@@ -56,7 +58,8 @@ pub(super) fn recover(state: &State) {
         return;
     };
     for leftover in found() {
-        // What is left stays in its journal, for the guardian of its process and for `terrace doctor`.
+        // What is left stays in its journal, for the guardian of its process and for `terrace
+        // doctor`.
         leftover.clean(state, &mut |_| {});
     }
 }
@@ -174,7 +177,8 @@ impl Leftover {
         self.entry.ended
     }
 
-    /// Returns what is to be waited for before the rest can be undone; `None` if waiting does not help.
+    /// Returns what is to be waited for before the rest can be undone; `None` if waiting does not
+    /// help.
     pub(super) fn awaited(&self) -> Option<Awaited> {
         let changes = self.entry.changes.iter();
         changes.filter_map(|it| it.awaited(self.owner())).min()
@@ -205,8 +209,8 @@ impl Leftover {
         changes.flat_map(|it| it.processes(self.owner())).collect()
     }
 
-    /// Undoes what can be undone: while the program still runs, all but its cgroup and tier. The journal
-    /// then names only the rest, and is removed if nothing is left.
+    /// Undoes what can be undone: while the program still runs, all but its cgroup and tier. The
+    /// journal then names only the rest, and is removed if nothing is left.
     pub fn clean(mut self, state: &State, say: Say) -> Cleaned {
         let mut cleaned = Cleaned::default();
         let running = self.processes();

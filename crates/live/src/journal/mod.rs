@@ -1,7 +1,7 @@
 //! The journal of a run: each change of the machine is on disk before it is made.
 //!
-//! Each run has a file in the state directory, which is removed when all changes are undone. After a
-//! `kill -9` it stays, and tells `terrace doctor --clean` what belongs to the run ([`leftover`]).
+//! Each run has a file in the state directory, which is removed when all changes are undone. After
+//! a `kill -9` it stays, and tells `terrace doctor --clean` what belongs to the run ([`leftover`]).
 
 mod change;
 mod entry;
@@ -40,18 +40,19 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal in the directory `state`, which is made if it is missing, and puts back what killed processes
-    /// have left there.
+    /// Begins a journal in the directory `state`, which is made if it is missing, and puts back
+    /// what killed processes have left there.
     ///
     /// # Errors
-    /// A failure if that cannot be written, or users other than root and the caller can write there.
+    /// A failure if that cannot be written, or users other than root and the caller can write
+    /// there.
     pub fn begin(state: &Path) -> Result<Self> {
         let pid = std::process::id();
         let state = State::make(state)?;
         let owner = Owner::of(pid).ok_or_else(|| Error::failure("/proc is not mounted"))?;
         leftover::recover(&state);
-        // What an earlier session of this process has left to other runs keeps its name, and so does what is left of a
-        // killed process that had this one's number.
+        // What an earlier session of this process has left to other runs keeps its name, and so
+        // does what is left of a killed process that had this one's number.
         let mut sessions = (1..).map(|session| (session, journal_of(pid, session)));
         let (session, name) = sessions
             .find(|(_, name)| !state.has(name))
@@ -93,7 +94,8 @@ impl Journal {
     /// Records a change that is about to be made, or more about a recorded area.
     ///
     /// # Errors
-    /// A failure if the file cannot be written, or no guardian started: then nothing may be changed.
+    /// A failure if the file cannot be written, or no guardian started: then nothing may be
+    /// changed.
     pub fn note(&mut self, change: impl Change + 'static) -> Result<()> {
         if self.guardian.is_none() {
             self.guardian = Guardian::start(self.state.path())?;
@@ -121,8 +123,8 @@ impl Journal {
         self.save()
     }
 
-    /// Records that this run is over. Running runs remove what is left of it when they end, and leave
-    /// nothing to it any more.
+    /// Records that this run is over. Running runs remove what is left of it when they end, and
+    /// leave nothing to it any more.
     ///
     /// # Errors
     /// A failure if the file cannot be written.

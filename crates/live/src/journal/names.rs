@@ -30,7 +30,8 @@ pub(super) fn owner_of(name: &OsStr) -> Option<u32> {
     (journal_of(pid, session) == name).then_some(pid)
 }
 
-/// Checks that a file or group has a name of the run of this process: the run's own, and any suffix.
+/// Checks that a file or group has a name of the run of this process: the run's own, and any
+/// suffix.
 ///
 /// # Errors
 /// A failure if it has another name.

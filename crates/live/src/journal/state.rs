@@ -1,11 +1,11 @@
 //! The state directory, where journals are kept: opened once, then read and changed through that
 //! descriptor only.
 //!
-//! A journal tells `terrace doctor --clean`, which runs as root, what to remove. So it is trusted only
-//! if nobody else could have written it: the directory and the journal belong to root or to the
-//! caller, and are closed to others. The owner of a directory above can replace the state directory,
-//! but not by one that passes these checks with a journal that root did not write; directories above
-//! only have to be closed to everybody else.
+//! A journal tells `terrace doctor --clean`, which runs as root, what to remove. So it is trusted
+//! only if nobody else could have written it: the directory and the journal belong to root or to
+//! the caller, and are closed to others. The owner of a directory above can replace the state
+//! directory, but not by one that passes these checks with a journal that root did not write;
+//! directories above only have to be closed to everybody else.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, TryLockError};
@@ -96,8 +96,9 @@ impl State {
         Ok(Some(Self { path, directory }))
     }
 
-    /// Has this process alone put changes back, until the result is dropped: of two at once, one would
-    /// write a journal that the other has just removed. Goes on without if the kernel has no such locks here.
+    /// Has this process alone put changes back, until the result is dropped: of two at once, one
+    /// would write a journal that the other has just removed. Goes on without if the kernel has no
+    /// such locks here.
     pub(crate) fn take_turn(&self, say: Say) -> Option<File> {
         let directory = File::open(&self.path).ok()?;
         let mut told = Instant::now().checked_add(QUIET);
@@ -177,8 +178,8 @@ impl State {
         }
     }
 
-    /// Returns how long ago a file was written that is closed to this user, and not to another; `None` for any
-    /// other file.
+    /// Returns how long ago a file was written that is closed to this user, and not to another;
+    /// `None` for any other file.
     pub fn age_of_closed(&self, name: &OsStr) -> Option<Duration> {
         let opened = rustix::fs::accessat(&self.directory, name, Access::READ_OK, AtFlags::EACCESS);
         if opened != Err(rustix::io::Errno::ACCESS) {

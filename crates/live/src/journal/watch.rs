@@ -18,20 +18,24 @@ use super::state::State;
 
 /// Interval at which the command's state is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Interval at which it is looked whether the command was killed while one of its threads waits for its own mount.
+/// Interval at which it is looked whether the command was killed while one of its threads waits for
+/// its own mount.
 const LOOK_FOR_HANGS_EVERY: Duration = Duration::from_secs(2);
-/// Longest time until it is looked again whether a program has left its group, or an area has room: from the first, twice
-/// as long each time. The end of a program is seen at once.
+/// Longest time until it is looked again whether a program has left its group, or an area has room:
+/// from the first, twice as long each time. The end of a program is seen at once.
 const LOOK_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// Programs whose end is waited for at a time.
 const AT_A_TIME: usize = 64;
 
-/// Guards a command of terrace, which has started this process, by the journals in the directory `state`.
+/// Guards a command of terrace, which has started this process, by the journals in the directory
+/// `state`.
 ///
 /// # Errors
-/// A usage error if that process has not started this one, a failure if the state directory cannot be used.
+/// A usage error if that process has not started this one, a failure if the state directory cannot
+/// be used.
 pub fn watch(owner: u32, state: &Path) -> Result<()> {
-    // SAFETY: takes integers and a static string; nothing of this process is open yet beside its standard streams.
+    // SAFETY: takes integers and a static string; nothing of this process is open yet beside its
+    // standard streams.
     unsafe {
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
         libc::prctl(libc::PR_SET_NAME, c"terrace-guard".as_ptr());
@@ -81,8 +85,8 @@ fn follow(owner: u32, process: &OwnedFd, state: &Path) -> Result<()> {
         let figures = stat.as_ref().and_then(Figures::read);
         let is = |state| figures.as_ref().is_some_and(|it| it.state == state);
         if is('Z') {
-            // It was killed and has not ended: a thread of it waits in the kernel for pages of its own
-            // mount, which other threads would have brought.
+            // It was killed and has not ended: a thread of it waits in the kernel for pages of its
+            // own mount, which other threads would have brought.
             each_change(owner, state, |change| change.abort());
         }
         let now = looks && is('T');
@@ -157,7 +161,8 @@ fn take_back(owner: u32, path: &Path) -> Result<()> {
             false => (pause * 2).min(LOOK_AGAIN.1),
         };
         if has_ended {
-            // What it had is given up in a moment, and it is still listed until its parent has asked for it.
+            // What it had is given up in a moment, and it is still listed until its parent has
+            // asked for it.
             std::thread::sleep(LOOK_EVERY);
         }
     }

@@ -1,8 +1,8 @@
 //! Knobs of the kernel that are one for the whole machine: set by one run at a time, and put back.
 //!
-//! A run owns a set of knobs by a lock; the lock's file says what to put back after a `kill -9`, one line a knob with
-//! its name, its value as found and the one set. A knob that another program changes meanwhile is no longer ours: it is
-//! reported, and left as it is.
+//! A run owns a set of knobs by a lock; the lock's file says what to put back after a `kill -9`,
+//! one line a knob with its name, its value as found and the one set. A knob that another program
+//! changes meanwhile is no longer ours: it is reported, and left as it is.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -41,7 +41,8 @@ struct Changed {
 }
 
 impl Knobs {
-    /// Takes the knobs, whose lock has this name in `directory`, and restores what a killed owner has set.
+    /// Takes the knobs, whose lock has this name in `directory`, and restores what a killed owner
+    /// has set.
     ///
     /// # Errors
     /// A failure if another run owns them, or the lock cannot be used.
@@ -156,7 +157,8 @@ impl Knobs {
                 continue;
             };
             match fs::write(path, &changed.found) {
-                // The value found may be none that the kernel takes, as a compressor of zswap that it does not have.
+                // The value found may be none that the kernel takes, as a compressor of zswap that
+                // it does not have.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 written => written.or_fail(|| format!("cannot restore {}", path.display()))?,
             }

@@ -28,8 +28,8 @@ impl Change for Mount {
         Err(Error::failure("a process serves it"))
     }
 
-    /// Ends the mount: a thread of its process waits in the kernel for pages that other threads would
-    /// have brought, and keeps the process from ending.
+    /// Ends the mount: a thread of its process waits in the kernel for pages that other threads
+    /// would have brought, and keeps the process from ending.
     fn abort(&self) {
         let _ = mounts::abort(&self.0);
     }

@@ -1,13 +1,15 @@
 //! Mounts that programs in a name space of their own share with the machine.
 //!
-//! A mount reaches another mount name space only where the mount below it has a peer there (mount_namespaces(7)). systemd
-//! has every mount shared, so that copies of it are peers. Elsewhere mounts are private, as the kernel makes them: a
-//! program with a name space of its own (`view`) would be alone with what it mounts, and keep what others unmount. So
-//! private mounts become shared while there are such programs, and are private again with the end of the last.
+//! A mount reaches another mount name space only where the mount below it has a peer there
+//! (mount_namespaces(7)). systemd has every mount shared, so that copies of it are peers. Elsewhere
+//! mounts are private, as the kernel makes them: a program with a name space of its own (`view`)
+//! would be alone with what it mounts, and keep what others unmount. So private mounts become
+//! shared while there are such programs, and are private again with the end of the last.
 //!
-//! A lock's file holds the mounts that were shared before, so that they are left as they are; whoever takes the lock
-//! after a `kill -9` finds it there. Another lock, which all runs hold together, tells whether one of them goes on. Runs
-//! that see other mounts, as those of a container, have other locks.
+//! A lock's file holds the mounts that were shared before, so that they are left as they are;
+//! whoever takes the lock after a `kill -9` finds it there. Another lock, which all runs hold
+//! together, tells whether one of them goes on. Runs that see other mounts, as those of a
+//! container, have other locks.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -37,8 +39,8 @@ pub(crate) struct Peers {
 /// The two locks of all runs in a mount name space.
 #[derive(Debug)]
 struct Locks {
-    /// Held while mounts are changed. Its file has the boot and the numbers of the mounts that were shared before; it is
-    /// empty while all mounts are as they were.
+    /// Held while mounts are changed. Its file has the boot and the numbers of the mounts that were
+    /// shared before; it is empty while all mounts are as they were.
     changes: File,
     /// Held by every run that needs shared mounts.
     runs: File,
@@ -168,7 +170,8 @@ impl Locks {
         })
     }
 
-    /// Makes all mounts private that were not shared before, those among them that were made meanwhile.
+    /// Makes all mounts private that were not shared before, those among them that were made
+    /// meanwhile.
     fn put_back(&mut self) -> Result<()> {
         let text = self.text()?;
         if text.is_empty() {

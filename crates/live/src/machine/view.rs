@@ -1,16 +1,19 @@
 //! What a program sees of its memory limit.
 //!
-//! Managed runtimes and databases size themselves by the limit of their control group: a JVM takes a quarter of it for
-//! its heap, and below 1792 MiB another collector. Under a budget they would be other programs than without one, and
-//! have no memory that could go to the tier. So a program sees the memory files of the group in which Terrace was
-//! started, live, where it looks for those of its own group: by bind mounts in a mount name space of its own. Limits
-//! that hold for Terrace itself, those of a container say, stay visible.
+//! Managed runtimes and databases size themselves by the limit of their control group: a JVM takes
+//! a quarter of it for its heap, and below 1792 MiB another collector. Under a budget they would be
+//! other programs than without one, and have no memory that could go to the tier. So a program sees
+//! the memory files of the group in which Terrace was started, live, where it looks for those of
+//! its own group: by bind mounts in a mount name space of its own. Limits that hold for Terrace
+//! itself, those of a container say, stay visible.
 //!
-//! Single files are covered, not the group's directory: groups that the program makes below its own stay in its
-//! budget. The root of version 2 has no limits to show; there `UNLIMITED` stands for them.
+//! Single files are covered, not the group's directory: groups that the program makes below its own
+//! stay in its budget. The root of version 2 has no limits to show; there `UNLIMITED` stands for
+//! them.
 //!
-//! Mounts that the program makes reach others as before, and theirs reach it, for each mount keeps its propagation
-//! (`peers` sees to mounts that have none). Only the hierarchy of groups gets no mount back from the program.
+//! Mounts that the program makes reach others as before, and theirs reach it, for each mount keeps
+//! its propagation (`peers` sees to mounts that have none). Only the hierarchy of groups gets no
+//! mount back from the program.
 
 use std::fs;
 use std::io;
@@ -50,7 +53,8 @@ const MEMORY: &str = "memory.";
 const EVENTS: &str = "cgroup.event_control";
 /// The files of version 2 by which a run limits memory. The root has none of them.
 const LIMITS: [&str; 3] = ["memory.max", "memory.high", "memory.swap.max"];
-/// A file of version 2 that reads `max`, as the files of [`LIMITS`] do without a limit: nothing sets it here.
+/// A file of version 2 that reads `max`, as the files of [`LIMITS`] do without a limit: nothing
+/// sets it here.
 const UNLIMITED: &str = "cgroup.max.descendants";
 
 /// The files of a program's group that are covered by others.
@@ -83,8 +87,8 @@ impl Covers {
         })
     }
 
-    /// Calls `start`, on a thread of its own, where the files are covered: in a mount name space that this thread
-    /// leaves to the processes that it starts.
+    /// Calls `start`, on a thread of its own, where the files are covered: in a mount name space
+    /// that this thread leaves to the processes that it starts.
     ///
     /// # Errors
     /// A failure if the thread, the name space or a mount in it cannot be made.
@@ -99,7 +103,8 @@ impl Covers {
 
     /// Moves this thread to a mount name space of its own, and covers the files there.
     fn enter(&self) -> Result<()> {
-        // SAFETY: changes the name space, working directory and umask of this thread alone, whose memory stays as it is.
+        // SAFETY: changes the name space, working directory and umask of this thread alone, whose
+        // memory stays as it is.
         let left = answered(unsafe { libc::unshare(libc::CLONE_NEWNS) });
         left.or_fail(|| "cannot make a mount name space".into())?;
         // Before anything is mounted there, which would else be seen by all.
@@ -138,7 +143,8 @@ fn covers(group: &Path, caller: &Path) -> io::Result<Vec<Cover>> {
     Ok(covers)
 }
 
-/// Checks that a program that this process starts in a group below `caller` can see the machine as without Terrace.
+/// Checks that a program that this process starts in a group below `caller` can see the machine as
+/// without Terrace.
 ///
 /// # Errors
 /// A failure that says what the kernel refuses.

@@ -68,8 +68,8 @@ impl Bench {
     /// Runs the whole request. Returns the signal that ended it early, if one came.
     ///
     /// # Errors
-    /// A failure if machine or privileges do not suffice for any row; a failure of one row is part of
-    /// that row.
+    /// A failure if machine or privileges do not suffice for any row; a failure of one row is part
+    /// of that row.
     pub fn run(&self, observe: Observer) -> Result<Option<i32>> {
         self.tier.spec.as_ref().map_or(Ok(()), Spec::require_swap)?;
         self.dram.iter().try_for_each(|dram| require(*dram))?;

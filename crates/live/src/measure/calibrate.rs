@@ -33,8 +33,8 @@ pub struct Calibration {
     pub kernel: String,
     /// Measurements of the probe, through swap.
     pub swap: Readings,
-    /// The device by itself; `None` unless the tier is a directory: a block device must not be written
-    /// to, and compressed memory has none.
+    /// The device by itself; `None` unless the tier is a directory: a block device must not be
+    /// written to, and compressed memory has none.
     pub device: Option<Device>,
 }
 
@@ -47,8 +47,8 @@ impl Calibration {
     }
 }
 
-/// Returns several documents of one shape as one: the median of each figure, which has a fraction, and
-/// all else as in the first.
+/// Returns several documents of one shape as one: the median of each figure, which has a fraction,
+/// and all else as in the first.
 fn median_of(several: &[Value]) -> Value {
     let part = |of: &dyn Fn(&Value) -> Option<&Value>| {
         let parts: Vec<Value> = several.iter().filter_map(of).cloned().collect();

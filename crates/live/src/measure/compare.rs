@@ -30,7 +30,8 @@ pub struct Effective {
     pub measured_after: Option<Duration>,
     /// Description of the tier for people.
     pub tier: String,
-    /// The largest size that the tier may have; `None` for a memory node and the machine's own swap.
+    /// The largest size that the tier may have; `None` for a memory node and the machine's own
+    /// swap.
     pub tier_bound: Option<Bytes>,
     /// zswap during the runs, as `--zswap` would name it.
     pub zswap: String,
@@ -252,8 +253,8 @@ impl Performance<'_> {
         }
     }
 
-    /// Runs the first way, whose program gets its budget after this time. Returns the budget, all memory of the machine if
-    /// the program ended before, and the footprint by which it was chosen.
+    /// Runs the first way, whose program gets its budget after this time. Returns the budget, all
+    /// memory of the machine if the program ended before, and the footprint by which it was chosen.
     fn run_measured(&mut self, time: Duration) -> Result<(Bytes, Option<Bytes>)> {
         let way = self.runs[0].way.clone();
         let step = self.step(way.clone());

@@ -54,8 +54,8 @@ pub struct Depth {
 }
 
 impl Device {
-    /// Returns how many reads the device serves at the same time, each as fast as a single one: its best
-    /// throughput times its latency.
+    /// Returns how many reads the device serves at the same time, each as fast as a single one: its
+    /// best throughput times its latency.
     pub fn channels(&self) -> f64 {
         let best = self.reads.iter().map(|depth| depth.per_second);
         (best.fold(0.0, f64::max) * self.read_ns / 1e9).max(1.0)

@@ -1,5 +1,5 @@
-//! The probe of a calibration: a program that runs under a budget, touches memory in a known order and
-//! reports how long that took.
+//! The probe of a calibration: a program that runs under a budget, touches memory in a known order
+//! and reports how long that took.
 //!
 //! It has four times the pages that fit into its DRAM, so that it writes more than the cache of a
 //! device holds, and reads without readahead, so that every touch of a missing page is one fault of
@@ -23,8 +23,8 @@ use crate::system::memory::Mapping;
 pub struct Readings {
     /// First touch of a page while there is room.
     pub first_touch: f64,
-    /// First touch of a page that evicts dirty pages, with their writes as far as the program waits for
-    /// them.
+    /// First touch of a page that evicts dirty pages, with their writes as far as the program waits
+    /// for them.
     pub first_touch_evicting: f64,
     /// Major fault, one page read, while there is room.
     pub fault: f64,
@@ -36,7 +36,8 @@ pub struct Readings {
     pub cached_touch: f64,
     /// `process_madvise(MADV_WILLNEED)`, the call alone, in batches of scattered pages.
     pub advice: f64,
-    /// Time from the call until a page of the batch can be touched, divided by the pages of the batch.
+    /// Time from the call until a page of the batch can be touched, divided by the pages of the
+    /// batch.
     pub fetch: f64,
 }
 
@@ -160,8 +161,8 @@ impl Memory {
         unsafe { self.mapping.start().as_ptr().add(offset).cast() }
     }
 
-    /// Touches a page for the first time and returns the time it took; then fills the page with noise,
-    /// so that no tier can compress it.
+    /// Touches a page for the first time and returns the time it took; then fills the page with
+    /// noise, so that no tier can compress it.
     fn fill(&mut self, page: usize) -> f64 {
         let at = self.at(page);
         let begun = Instant::now();
@@ -191,8 +192,8 @@ impl Memory {
         nanos(begun)
     }
 
-    /// Takes pages from the end of `order` and touches them until `count` were major faults; returns
-    /// the times of those.
+    /// Takes pages from the end of `order` and touches them until `count` were major faults;
+    /// returns the times of those.
     fn faults(&self, order: &mut Vec<usize>, count: usize, access: Access) -> Vec<f64> {
         let mut times = Vec::with_capacity(count);
         while times.len() < count
@@ -274,8 +275,8 @@ fn nanos(since: Instant) -> f64 {
     since.elapsed().as_nanos() as f64
 }
 
-/// Returns the mean. Reclaim works in batches and writes sometimes wait for the device, so the cost of
-/// a page includes rare large parts.
+/// Returns the mean. Reclaim works in batches and writes sometimes wait for the device, so the cost
+/// of a page includes rare large parts.
 fn mean(times: &[f64]) -> f64 {
     times.iter().sum::<f64>() / times.len().max(1) as f64
 }

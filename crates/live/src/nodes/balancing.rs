@@ -1,14 +1,17 @@
-//! The kernel's NUMA balancing: hint faults by which a policy sees accesses, or the kernel's own tiering.
+//! The kernel's NUMA balancing: hint faults by which a policy sees accesses, or the kernel's own
+//! tiering.
 //!
-//! The kernel goes through the memory of a program and takes access away, and the next access to a page is a *hint
-//! fault*, as a minor fault by perf with its address. It sees reads as well as writes, and a page that is not used makes
-//! none. On memory that is bound to one node ([`super::binding`]) the kernel makes hint faults and moves nothing: what is
-//! to move, our policy says.
+//! The kernel goes through the memory of a program and takes access away, and the next access to a
+//! page is a *hint fault*, as a minor fault by perf with its address. It sees reads as well as
+//! writes, and a page that is not used makes none. On memory that is bound to one node
+//! ([`super::binding`]) the kernel makes hint faults and moves nothing: what is to move, our policy
+//! says.
 //!
-//! Other ways to see accesses were not taken. Soft-dirty bits and `PAGEMAP_SCAN` tell of writes alone. Referenced bits
-//! (`/proc/PID/clear_refs`) are told by mapping, not by page. Idle page tracking and DAMON are in few distributions'
-//! kernels; NUMA balancing is in all that know nodes. The price is the kernel's pace: all memory once a second at best,
-//! up to 256 MiB of a process each time, and a fault of a microsecond for each page that is used.
+//! Other ways to see accesses were not taken. Soft-dirty bits and `PAGEMAP_SCAN` tell of writes
+//! alone. Referenced bits (`/proc/PID/clear_refs`) are told by mapping, not by page. Idle page
+//! tracking and DAMON are in few distributions' kernels; NUMA balancing is in all that know nodes.
+//! The price is the kernel's pace: all memory once a second at best, up to 256 MiB of a process
+//! each time, and a fault of a microsecond for each page that is used.
 //!
 //! The knobs are the machine's: one run at a time owns them (`knobs`).
 
@@ -30,8 +33,8 @@ const DEMOTION: &str = "/sys/kernel/mm/numa/demotion_enabled";
 const LONGEST: &str = "scan_period_max_ms";
 const PACE: &str = "sched/numa_balancing";
 
-/// The time between two scans at which the kernel begins by default, in milliseconds: it does not get longer for a
-/// program whose pages lie where they should, as they do for the kernel.
+/// The time between two scans at which the kernel begins by default, in milliseconds: it does not
+/// get longer for a program whose pages lie where they should, as they do for the kernel.
 const PERIOD_MS: &str = "1000";
 
 /// Ownership of the knobs, which are restored when dropped.
@@ -44,7 +47,8 @@ impl Balancing {
     /// Has the kernel make hint faults at a steady pace.
     ///
     /// # Errors
-    /// A failure if the kernel does not know them, another run owns the knobs, or they may not be set.
+    /// A failure if the kernel does not know them, another run owns the knobs, or they may not be
+    /// set.
     pub fn hint_faults(journal: &mut Journal) -> Result<Self> {
         let mut balancing = Self::acquire(journal)?;
         balancing.knobs.set("numa_balancing", "1")?;

@@ -17,7 +17,8 @@ use crate::watch::pagemap::{is_anonymous, read_entries};
 const MPOL_BIND: libc::c_int = 2;
 /// Memory comes from the node of the processor, and hint faults move nothing.
 const MPOL_LOCAL: libc::c_int = 4;
-/// The kernel makes hint faults all the same (Linux 5.12); it moves pages among the bound nodes alone, here one.
+/// The kernel makes hint faults all the same (Linux 5.12); it moves pages among the bound nodes
+/// alone, here one.
 const MPOL_F_NUMA_BALANCING: libc::c_int = 1 << 13;
 /// Pages that several processes map are moved as well.
 const MPOL_MF_MOVE_ALL: libc::c_int = 1 << 2;
@@ -40,15 +41,16 @@ impl Mask {
     }
 }
 
-/// Has memory of the calling thread, and of its children and the programs that they become, come from `node` alone.
-/// Allocates nothing, so that it may be called between fork and exec.
+/// Has memory of the calling thread, and of its children and the programs that they become, come
+/// from `node` alone. Allocates nothing, so that it may be called between fork and exec.
 ///
 /// # Errors
 /// The kernel's.
 pub(crate) fn bind(node: u32) -> io::Result<()> {
     let mask = Mask::of(node);
     let mode = MPOL_BIND | MPOL_F_NUMA_BALANCING;
-    // SAFETY: the mask lives through the call and has as many bits as it is said to have; the kernel counts one less.
+    // SAFETY: the mask lives through the call and has as many bits as it is said to have; the
+    // kernel counts one less.
     let done = unsafe {
         libc::syscall(
             libc::SYS_set_mempolicy,
@@ -98,7 +100,8 @@ fn is_among(node: u32, list: &str) -> bool {
 pub(super) fn bind_mapping(mapping: &Mapping, node: u32) -> io::Result<()> {
     let mask = Mask::of(node);
     let start = mapping.start().as_ptr();
-    // SAFETY: concerns a mapping of ours, and changes where its pages come from, not what they hold.
+    // SAFETY: concerns a mapping of ours, and changes where its pages come from, not what they
+    // hold.
     let done = unsafe {
         libc::syscall(
             libc::SYS_mbind,
@@ -113,7 +116,8 @@ pub(super) fn bind_mapping(mapping: &Mapping, node: u32) -> io::Result<()> {
     answered(done).map(drop)
 }
 
-/// Returns the first pages of the mappings of a process whose memory it has come from `node`, if there is room.
+/// Returns the first pages of the mappings of a process whose memory it has come from `node`, if
+/// there is room.
 pub(super) fn bound_to(space: Space, node: u32) -> BTreeSet<u64> {
     let maps = fs::read_to_string(format!("/proc/{}/numa_maps", space.0)).unwrap_or_default();
     let preferred = format!("prefer:{node}");
@@ -121,15 +125,16 @@ pub(super) fn bound_to(space: Space, node: u32) -> BTreeSet<u64> {
     starts.collect()
 }
 
-/// Parses a line of numa_maps: `start policy ...`; returns the first page of a mapping with this policy.
+/// Parses a line of numa_maps: `start policy ...`; returns the first page of a mapping with this
+/// policy.
 fn bound(line: &str, policy: &str) -> Option<u64> {
     let mut fields = line.split_whitespace();
     let start = u64::from_str_radix(fields.next()?, 16).ok()?;
     (fields.next()? == policy).then_some(Page::of(start).0)
 }
 
-/// Moves pages of a process to `node`, or only looks where they lie if that is `None`. Writes for each page the node
-/// where it lies then, or a negative error number.
+/// Moves pages of a process to `node`, or only looks where they lie if that is `None`. Writes for
+/// each page the node where it lies then, or a negative error number.
 ///
 /// # Errors
 /// The kernel's if no page was looked at, as `ESRCH` if the process has ended.
@@ -147,8 +152,8 @@ pub(crate) fn move_pages(
     status.clear();
     // Pages of which the kernel says nothing, as it stopped before, are not moved.
     status.resize(pages.len(), -libc::EAGAIN);
-    // SAFETY: the three arrays have as many entries as the kernel is told, and live through the call; addresses are
-    // those of another process, which nothing here follows.
+    // SAFETY: the three arrays have as many entries as the kernel is told, and live through the
+    // call; addresses are those of another process, which nothing here follows.
     let done = unsafe {
         libc::syscall(
             libc::SYS_move_pages,
@@ -164,8 +169,8 @@ pub(crate) fn move_pages(
     answered(done).map(drop)
 }
 
-/// Has the calling thread take memory from its own node, and the kernel move no page for it when it meets a hint fault:
-/// [`find_marked`] would draw pages to the node of the processor otherwise.
+/// Has the calling thread take memory from its own node, and the kernel move no page for it when it
+/// meets a hint fault: [`find_marked`] would draw pages to the node of the processor otherwise.
 ///
 /// # Errors
 /// The kernel's.
@@ -174,10 +179,11 @@ pub(super) fn draw_nothing() -> io::Result<()> {
     answered(unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_LOCAL, 0, 0) }).map(drop)
 }
 
-/// As [`move_pages`], but finds pages as well that are marked for a hint fault. Linux 6.1 to 6.4 say of these that they
-/// are not there (`gup_can_follow_protnone`; mended by `FOLL_HONOR_NUMA_FAULT`), so that a page that is not used could
-/// neither come nor go. Such a page is read, which takes its mark away; the kernel marks all of a process at once, so it
-/// may have its mark again when it is asked for.
+/// As [`move_pages`], but finds pages as well that are marked for a hint fault. Linux 6.1 to 6.4
+/// say of these that they are not there (`gup_can_follow_protnone`; mended by
+/// `FOLL_HONOR_NUMA_FAULT`), so that a page that is not used could neither come nor go. Such a page
+/// is read, which takes its mark away; the kernel marks all of a process at once, so it may have
+/// its mark again when it is asked for.
 ///
 /// # Errors
 /// See [`move_pages`].
@@ -227,7 +233,8 @@ fn read(space: Space, page: u64) -> bool {
         iov_base: (page * PAGE_BYTES) as *mut libc::c_void,
         iov_len: 1,
     };
-    // SAFETY: the kernel writes one byte, to `byte`; the other address is of another process, and nothing here follows it.
+    // SAFETY: the kernel writes one byte, to `byte`; the other address is of another process, and
+    // nothing here follows it.
     unsafe { libc::process_vm_readv(space.0 as libc::pid_t, &here, 1, &there, 1, 0) == 1 }
 }
 

@@ -24,8 +24,8 @@ const MOVED: usize = 128;
 /// How often they go there and back.
 const ROUNDS: usize = 3;
 
-/// Measures the time of a load from a node that waits for the load before, in nanoseconds; `None` where the node has no
-/// room, or memory cannot be bound to it.
+/// Measures the time of a load from a node that waits for the load before, in nanoseconds; `None`
+/// where the node has no room, or memory cannot be bound to it.
 pub fn latency_ns(node: u32) -> Option<f64> {
     let nodes = topology::read();
     let free = nodes.iter().find(|found| found.id == node)?.free;
@@ -42,8 +42,8 @@ pub fn latency_ns(node: u32) -> Option<f64> {
     Some(began.elapsed().as_nanos() as f64 / f64::from(LOADS))
 }
 
-/// Measures what moves between two nodes cost, and what an access to the slow one takes longer; nothing where that
-/// cannot be measured.
+/// Measures what moves between two nodes cost, and what an access to the slow one takes longer;
+/// nothing where that cannot be measured.
 pub(crate) fn costs(fast: u32, slow: u32) -> Costs {
     let slower = latency_ns(slow).zip(latency_ns(fast));
     let slower = slower.map_or(0.0, |(slow, fast)| (slow - fast).max(0.0));
@@ -82,11 +82,13 @@ fn moves(fast: u32, slow: u32) -> Option<(Duration, Duration)> {
 
 fn words(area: &mut Mapping) -> &mut [u64] {
     let words = area.bytes() / size_of::<u64>();
-    // SAFETY: the mapping is readable, writable, zeroed and aligned, and its caller uses it by this slice alone.
+    // SAFETY: the mapping is readable, writable, zeroed and aligned, and its caller uses it by this
+    // slice alone.
     unsafe { std::slice::from_raw_parts_mut(area.start().as_ptr().cast(), words) }
 }
 
-/// Links the first words of all lines to one circle in an order by chance, and returns where it begins.
+/// Links the first words of all lines to one circle in an order by chance, and returns where it
+/// begins.
 fn link(words: &mut [u64]) -> usize {
     const STEP: usize = LINE / size_of::<u64>();
     let lines = words.len() / STEP;

@@ -12,8 +12,8 @@ const USUAL: &str = "/sys/kernel/debug";
 /// `FSCONFIG_CMD_CREATE` (linux/mount.h).
 const CREATE: libc::c_long = 6;
 
-/// Returns a directory of debugfs: where it is mounted, or else of a mount that only this process sees. `None` if the
-/// kernel has none, or this process may not mount.
+/// Returns a directory of debugfs: where it is mounted, or else of a mount that only this process
+/// sees. `None` if the kernel has none, or this process may not mount.
 pub(super) fn directory(name: &str) -> Option<PathBuf> {
     let usual = Path::new(USUAL).join(name);
     if usual.exists() {

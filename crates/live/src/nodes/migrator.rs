@@ -1,15 +1,16 @@
 //! The thread that has a policy decide on which node the pages of a program lie, and moves them.
 //!
-//! It drains the hint faults, looks at the page tables for pages that came and went, asks the policy, and moves in
-//! batches. Looks are as rare as they are long, so that they take a tenth of a processor at most.
+//! It drains the hint faults, looks at the page tables for pages that came and went, asks the
+//! policy, and moves in batches. Looks are as rare as they are long, so that they take a tenth of a
+//! processor at most.
 //!
-//! A page counts from when it is mapped by one process alone, as a page of that process. What a child has in common with
-//! its parent goes by what the parent does, and what came to be in common before it was seen stays where it lies until
-//! one of them writes or ends. Shared memory and pages of files are left alone; they are on the slow node.
+//! A page counts from when it is mapped by one process alone, as a page of that process. What a
+//! child has in common with its parent goes by what the parent does, and what came to be in common
+//! before it was seen stays where it lies until one of them writes or ends. Shared memory and pages
+//! of files are left alone; they are on the slow node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,6 +25,7 @@ use terrace_policy::replacement::PageId;
 use terrace_policy::{Location, Page, Space};
 
 use super::Nodes;
+use super::anonymous::anonymous_pages;
 use super::binding::{bound_to, draw_nothing, find_marked, move_pages};
 use super::figures::Figures;
 use super::numbers::Numbers;
@@ -33,21 +35,19 @@ use crate::group::cgroup::processes_in;
 use crate::system::clock;
 use crate::system::worker::Worker;
 use crate::watch::faults::FaultStream;
-use crate::watch::pagemap::{is_anonymous, is_own_alone, private, read_entries};
+use crate::watch::pagemap::{is_own_alone, private};
 
 /// Pause between two steps.
 const STEP: Duration = Duration::from_millis(5);
 /// How many times as long as a look its rest is, and the least rest.
 const REST: u32 = 9;
 const LEAST_REST: Duration = Duration::from_millis(10);
-/// Page-table entries that are read at once.
-const SLICE: usize = 512;
 /// Pages that are moved at once: programs wait for those that they touch meanwhile.
 const BATCH: usize = 256;
 /// Known pages of which a look finds out where they lie.
 const CHECKED: usize = 1024;
-/// Lines of a page. A hint fault shows that a page was used since the last scan, not how often: each of its lines once
-/// is what is assumed where a policy counts accesses.
+/// Lines of a page. A hint fault shows that a page was used since the last scan, not how often:
+/// each of its lines once is what is assumed where a policy counts accesses.
 const LINES: u32 = 64;
 
 /// The running thread.
@@ -57,8 +57,9 @@ pub(crate) struct Migrator {
 }
 
 impl Migrator {
-    /// Starts to move the pages of the processes in `group`, at most `dram` of them on the fast node, of which `placed` are
-    /// kept for what a placement puts there; `faults` are their minor faults, if the policy looks at accesses.
+    /// Starts to move the pages of the processes in `group`, at most `dram` of them on the fast
+    /// node, of which `placed` are kept for what a placement puts there; `faults` are their minor
+    /// faults, if the policy looks at accesses.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -321,7 +322,8 @@ impl Driver<'_> {
         self.fast -= u64::from(before == Side::Fast);
     }
 
-    /// Finds out where some known pages lie: one that was written since a fork has come anew to the slow node.
+    /// Finds out where some known pages lie: one that was written since a fork has come anew to the
+    /// slow node.
     fn check(&mut self) {
         let end = self.numbers.end();
         let numbers = (0..end.min(CHECKED)).map(|step| PageId(((self.hand + step) % end) as u32));
@@ -370,7 +372,8 @@ impl Driver<'_> {
         let promotions = to(Side::Fast);
         for pages in promotions.chunks(BATCH) {
             let room = self.capacity.saturating_sub(self.fast);
-            // What a placement puts on the fast node, or a parent has left to its child there, is not counted here.
+            // What a placement puts on the fast node, or a parent has left to its child there, is
+            // not counted here.
             let room = room.min(self.dram.saturating_sub(self.on_fast().pages()));
             let fits = pages.len().min(room as usize);
             self.go(&pages[..fits], Side::Fast);
@@ -399,7 +402,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Moves pages to a side, or looks where they lie; returns the node of each, or a negative error.
+    /// Moves pages to a side, or looks where they lie; returns the node of each, or a negative
+    /// error.
     fn relocate(&self, pages: &[PageId], to: Option<Side>) -> Vec<(PageId, i32)> {
         let node = to.map(|side| match side {
             Side::Fast => self.nodes.fast,
@@ -442,7 +446,8 @@ impl Driver<'_> {
         self.counter.on(self.nodes.fast)
     }
 
-    /// Moves pages away that are too many on the fast node, as of a program that binds its memory by itself.
+    /// Moves pages away that are too many on the fast node, as of a program that binds its memory
+    /// by itself.
     fn keep_within(&mut self) {
         let beyond = self.fast.saturating_sub(self.capacity) as usize;
         if beyond == 0 {
@@ -479,21 +484,4 @@ impl Driver<'_> {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         figures.cpu = Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
     }
-}
-
-/// Returns the anonymous pages of a range that are in memory, with their entries.
-fn anonymous_pages(tables: &File, range: Range<u64>) -> Vec<(Page, u64)> {
-    let mut pages = Vec::new();
-    let mut entries = [0; SLICE];
-    let mut first = range.start;
-    while first < range.end {
-        let count = SLICE.min((range.end - first) as usize);
-        let Some(read) = read_entries(tables, first, &mut entries[..count]) else {
-            break;
-        };
-        let numbered = (first..).map(Page).zip(entries[..read].iter().copied());
-        pages.extend(numbered.filter(|(_, entry)| is_anonymous(*entry)));
-        first += read as u64;
-    }
-    pages
 }

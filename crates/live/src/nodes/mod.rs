@@ -1,15 +1,18 @@
 //! Memory nodes: DRAM beside slower memory that processors address by themselves.
 //!
-//! A CXL expander, or the memory of another socket, is a *node* of its own, and so is the DRAM of a machine that has faster
-//! memory beside it, as HBM. A page there is not missing, only slower, so a run with such a tier swaps nothing: the
-//! program's memory is bound to the slow node (`binding`), and a thread of ours (`migrator`) has pages move to the fast node
-//! and back as a policy of [`terrace_policy::migration`] decides, the same that runs in simulations. It sees accesses by the
-//! kernel's hint faults (`balancing`).
+//! A CXL expander, or the memory of another socket, is a *node* of its own, and so is the DRAM of a
+//! machine that has faster memory beside it, as HBM. A page there is not missing, only slower, so a
+//! run with such a tier swaps nothing: the program's memory is bound to the slow node (`binding`),
+//! and a thread of ours (`migrator`) has pages move to the fast node and back as a policy of
+//! [`terrace_policy::migration`] decides, the same that runs in simulations. It sees accesses by
+//! the kernel's hint faults (`balancing`).
 //!
-//! Why all pages come to the slow node first: a memory policy of Linux knows no amounts, and nothing outside of a process
-//! can change its policy. As only our thread brings pages to the fast node, the budget there holds at any moment, forks
-//! and children included; a page is moved once for it, soon after its first touch.
+//! Why all pages come to the slow node first: a memory policy of Linux knows no amounts, and
+//! nothing outside of a process can change its policy. As only our thread brings pages to the fast
+//! node, the budget there holds at any moment, forks and children included; a page is moved once
+//! for it, soon after its first touch.
 
+mod anonymous;
 pub(crate) mod balancing;
 pub(crate) mod binding;
 pub mod chase;
@@ -44,7 +47,8 @@ pub(crate) struct Nodes {
     pub fast: u32,
     /// The node with slower memory.
     pub slow: u32,
-    /// The processors of the program: those of the fast node, if the slow one is of another socket; `None` for all.
+    /// The processors of the program: those of the fast node, if the slow one is of another socket;
+    /// `None` for all.
     pub processors: Option<Cpus>,
     /// Whether the slow node is that of the processors on which the program runs.
     own: bool,
@@ -66,8 +70,8 @@ impl Nodes {
     /// Finds the fast node for a slow one, which has to hold `dram`, and measures both.
     ///
     /// # Errors
-    /// A usage error if there is no such node, it cannot be the slow one, or the fast one is too small; a failure if memory
-    /// cannot be bound to it.
+    /// A usage error if there is no such node, it cannot be the slow one, or the fast one is too
+    /// small; a failure if memory cannot be bound to it.
     pub fn prepare(slow: u32, dram: Bytes) -> Result<Self> {
         let all = topology::read();
         let (fast, slow) = choose(&all, slow)?;
@@ -92,11 +96,12 @@ impl Nodes {
         )
     }
 
-    /// Starts to move pages of the program in a group, with at most `dram` of it on the fast node, of which `placed` are kept
-    /// for what a placement puts there.
+    /// Starts to move pages of the program in a group, with at most `dram` of it on the fast node,
+    /// of which `placed` are kept for what a placement puts there.
     ///
     /// # Errors
-    /// A failure if accesses cannot be watched, or a usage error if a setting of the policy is wrong.
+    /// A failure if accesses cannot be watched, or a usage error if a setting of the policy is
+    /// wrong.
     pub fn migrate(
         &self,
         spec: &migration::Spec,
@@ -164,7 +169,8 @@ pub(crate) fn moves_nothing(policy: &migration::Spec) -> bool {
     policy.entry().name == migration::never::ENTRY.name
 }
 
-/// Returns the node that a run would name as its tier: memory without processors, or else the last that can be one.
+/// Returns the node that a run would name as its tier: memory without processors, or else the last
+/// that can be one.
 pub(crate) fn slower(nodes: &[Node]) -> Option<u32> {
     let memory = nodes.iter().filter(|node| node.cpus == 0);
     let with_processors = nodes.iter().rev().filter(|node| node.cpus > 0);
@@ -203,8 +209,8 @@ fn dram_beside<'a>(nodes: &'a [Node], slow: &Node) -> Result<&'a Node> {
     }
 }
 
-/// Returns what is faster than the DRAM of a node: memory that the kernel counts as faster, as HBM, or for programs on
-/// another socket the DRAM there.
+/// Returns what is faster than the DRAM of a node: memory that the kernel counts as faster, as HBM,
+/// or for programs on another socket the DRAM there.
 fn faster_than_dram<'a>(nodes: &'a [Node], dram: &Node) -> Result<&'a Node> {
     let others = || nodes.iter().filter(|other| other.id != dram.id);
     let memory = others().filter(|other| other.cpus == 0 && is_faster(other, dram));
@@ -229,8 +235,8 @@ fn is_faster(node: &Node, other: &Node) -> bool {
     tiers.is_some_and(|(own, of_other)| own < of_other)
 }
 
-/// Returns the processors to which a program has to be kept so that `slow` is slower for it: those of this process on the
-/// fast node, if both nodes have some.
+/// Returns the processors to which a program has to be kept so that `slow` is slower for it: those
+/// of this process on the fast node, if both nodes have some.
 ///
 /// # Errors
 /// A usage error if this process may use none of them.

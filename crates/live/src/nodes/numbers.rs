@@ -1,4 +1,5 @@
-//! Numbers for the pages of a program, as policies want them: dense, and used again when a page is gone.
+//! Numbers for the pages of a program, as policies want them: dense, and used again when a page is
+//! gone.
 
 use rustc_hash::FxHashMap;
 use terrace_policy::replacement::PageId;

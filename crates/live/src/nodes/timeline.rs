@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use terrace_base::Bytes;
 
-/// Moments that are kept; every other one goes when they are this many, and the pause between two is doubled.
+/// Moments that are kept; every other one goes when they are this many, and the pause between two
+/// is doubled.
 const MOST: usize = 256;
 /// The first pause between two.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -40,7 +40,8 @@ impl Image {
         })
     }
 
-    /// Replaces this process by the program; returns only the error if that fails. Async-signal-safe.
+    /// Replaces this process by the program; returns only the error if that fails.
+    /// Async-signal-safe.
     pub fn execute(&self) -> io::Error {
         // SAFETY: a path, and two arrays of texts that end in null; all end in zero and live as
         // long as this does. The kernel only reads them.

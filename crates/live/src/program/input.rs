@@ -60,8 +60,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Prepares the input of `runs` runs. A pipe is read to its end into an unnamed file, in the tier's
-    /// directory if it has one; `interrupted` stops the reading.
+    /// Prepares the input of `runs` runs. A pipe is read to its end into an unnamed file, in the
+    /// tier's directory if it has one; `interrupted` stops the reading.
     ///
     /// # Errors
     /// A failure if the pipe cannot be read, or the file cannot be written.

@@ -43,7 +43,8 @@ pub struct Invocation {
     pub directory: Option<PathBuf>,
     /// Standard input.
     pub input: Input,
-    /// File to which output is appended, with an empty input; `None` inherits the output of this process.
+    /// File to which output is appended, with an empty input; `None` inherits the output of this
+    /// process.
     pub log: Option<PathBuf>,
     /// User that the program runs as; `None` is the user of this process.
     pub user: Option<User>,
@@ -149,8 +150,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts a program in the cgroups whose `cgroup.procs` files are given, and prepares `signals` for it; they are
-    /// aimed at it afterwards.
+    /// Starts a program in the cgroups whose `cgroup.procs` files are given, and prepares `signals`
+    /// for it; they are aimed at it afterwards.
     ///
     /// # Errors
     /// A usage error if the program cannot be run, a failure if a cgroup refuses it.

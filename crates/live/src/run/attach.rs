@@ -1,5 +1,6 @@
-//! Steers a program that runs already, within the limits that it has. Nothing is made and nothing is moved; only
-//! `vm.page-cluster` is owned meanwhile, as by any run, and the program runs on when this ends.
+//! Steers a program that runs already, within the limits that it has. Nothing is made and nothing
+//! is moved; only `vm.page-cluster` is owned meanwhile, as by any run, and the program runs on when
+//! this ends.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -33,7 +34,8 @@ pub use crate::steer::steered::Foreseen;
 
 /// Pause between two looks at the program.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Pause between two lists of its processes: at least this, and so many times the time that one takes.
+/// Pause between two lists of its processes: at least this, and so many times the time that one
+/// takes.
 const LIST_EVERY: (Duration, u32) = (Duration::from_millis(200), 100);
 
 /// What to attach to, and how.

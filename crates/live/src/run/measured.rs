@@ -1,5 +1,6 @@
-//! A program whose footprint is measured while it runs, as that of a server, which does not end by itself: it starts
-//! without a limit, and gets its budget after a while, in steps that the machine can bear.
+//! A program whose footprint is measured while it runs, as that of a server, which does not end by
+//! itself: it starts without a limit, and gets its budget after a while, in steps that the machine
+//! can bear.
 
 use std::time::{Duration, Instant};
 
@@ -40,12 +41,13 @@ struct Settled {
 }
 
 impl Session {
-    /// Runs a program one way, without a limit for this `time`; then has `settle` prepare the tier for its footprint so
-    /// far, gives it the budget that this returns, and waits until it and all processes that it started have ended.
+    /// Runs a program one way, without a limit for this `time`; then has `settle` prepare the tier
+    /// for its footprint so far, gives it the budget that this returns, and waits until it and all
+    /// processes that it started have ended.
     ///
     /// # Errors
-    /// A usage error if the program cannot be run; otherwise a failure. If it cannot get its budget, it runs on without
-    /// one, and is waited for.
+    /// A usage error if the program cannot be run; otherwise a failure. If it cannot get its
+    /// budget, it runs on without one, and is waited for.
     pub fn run_measured(
         &mut self,
         invocation: &Invocation,

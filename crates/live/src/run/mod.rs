@@ -90,7 +90,8 @@ pub struct Session {
 /// What is measured of a run if it is asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measures {
-    /// Time after which faults, traffic of the tier, prefetches and waits begin to count; `None` for the start.
+    /// Time after which faults, traffic of the tier, prefetches and waits begin to count; `None`
+    /// for the start.
     pub after: Option<Duration>,
     /// Whether waits at faults are measured.
     pub waits: bool,
@@ -149,8 +150,8 @@ impl Session {
     /// Prepares a tier that is another memory node, beside one that has to hold `dram`.
     ///
     /// # Errors
-    /// A usage error if there is no such node, it cannot be the slow one, or the other is too small; a failure if memory cannot
-    /// be bound to it.
+    /// A usage error if there is no such node, it cannot be the slow one, or the other is too
+    /// small; a failure if memory cannot be bound to it.
     pub fn prepare_node(&mut self, node: u32, dram: Bytes, footprint: Option<Bytes>) -> Result<()> {
         self.footprint = footprint;
         self.far = Far::Node(Nodes::prepare(node, dram)?);
@@ -191,7 +192,8 @@ impl Session {
         self.placement.as_ref().filter(|_| is_placed)
     }
 
-    /// Starts to look at the writes of the program in this group, if that is asked for and possible.
+    /// Starts to look at the writes of the program in this group, if that is asked for and
+    /// possible.
     fn watch_writes(&self, budget: &Budget) -> Result<Option<written::Watch>> {
         let area = self.far.swap().and_then(Tier::told);
         let area = area.filter(|_| self.looks_at_writes);
@@ -205,8 +207,8 @@ impl Session {
         self.far = Far::Swap(Tier::default());
     }
 
-    /// Removes the tier, or leaves it to other runs (`neighbours`), and tells `say` what is waited for.
-    /// Dropping a session does the same, but cannot report anything.
+    /// Removes the tier, or leaves it to other runs (`neighbours`), and tells `say` what is waited
+    /// for. Dropping a session does the same, but cannot report anything.
     ///
     /// # Errors
     /// A failure that names an area that stays on.
@@ -230,7 +232,8 @@ impl Session {
         }
     }
 
-    /// Returns the largest size that the tier may have; `None` for a memory node and the machine's own swap.
+    /// Returns the largest size that the tier may have; `None` for a memory node and the machine's
+    /// own swap.
     pub fn tier_bound(&self) -> Option<Bytes> {
         let bound = self.far.swap().and_then(Tier::bound);
         bound.map(|bound| bound.size())

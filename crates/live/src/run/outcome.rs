@@ -26,8 +26,8 @@ pub struct Outcome {
     pub user: Duration,
     /// CPU time in the kernel.
     pub system: Duration,
-    /// Whether the CPU times are those of the whole group; otherwise they are of the program and of the children that
-    /// it waited for, because the group has no `cpu.stat`.
+    /// Whether the CPU times are those of the whole group; otherwise they are of the program and of
+    /// the children that it waited for, because the group has no `cpu.stat`.
     pub has_all_cpu: bool,
     /// Which part of the run the counts of faults, of the tier and of prefetches are of.
     pub phase: Phase,
@@ -48,7 +48,8 @@ pub struct Outcome {
     /// Time for which nothing was fetched, to try what fetches are worth or because they were worth
     /// nothing.
     pub rested: Duration,
-    /// Major faults that steering did not see: it watches only while that pays, and loses those that find a ring full.
+    /// Major faults that steering did not see: it watches only while that pays, and loses those
+    /// that find a ring full.
     pub unseen_faults: u64,
     /// Pages that came from the tier, and why; `None` without steering.
     pub balance: Option<Balance>,
@@ -60,11 +61,13 @@ pub struct Outcome {
     pub faults: Option<Faults>,
     /// Bytes read from swap areas by the whole machine during the run.
     pub tier_read: Bytes,
-    /// Pages of the whole machine that came back without a read: of zeros (Linux 6.12), or from zswap.
+    /// Pages of the whole machine that came back without a read: of zeros (Linux 6.12), or from
+    /// zswap.
     pub tier_unread: u64,
     /// Bytes written to swap areas by the whole machine during the run.
     pub tier_written: Bytes,
-    /// Pages of zeros of the whole machine that left memory and were not written; 0 before Linux 6.12.
+    /// Pages of zeros of the whole machine that left memory and were not written; 0 before Linux
+    /// 6.12.
     pub tier_zeros: u64,
     /// The most that others had in the tier's areas (sampled), beyond what the program has in swap.
     pub tier_others: Bytes,
@@ -75,7 +78,8 @@ pub struct Outcome {
     pub left_group: u64,
     /// The most of the program's memory that could not be swapped, as it was locked (sampled).
     pub locked: Bytes,
-    /// Peak of the DRAM charged to the group, page cache included; `None` if the kernel keeps no peak.
+    /// Peak of the DRAM charged to the group, page cache included; `None` if the kernel keeps no
+    /// peak.
     pub peak_resident: Option<Bytes>,
     /// Footprint: peak of the program's memory in DRAM and tier together, without files.
     pub footprint: Bytes,
@@ -98,8 +102,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the program failed: it ended with another code than 0 or by a signal, or the kernel killed a process of
-    /// it. Its figures cannot be compared, as it did less than in a run that succeeds.
+    /// Whether the program failed: it ended with another code than 0 or by a signal, or the kernel
+    /// killed a process of it. Its figures cannot be compared, as it did less than in a run that
+    /// succeeds.
     pub fn has_failed(&self) -> bool {
         !self.exit.success() || self.oom_kills > 0
     }

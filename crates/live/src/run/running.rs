@@ -109,8 +109,9 @@ pub(crate) struct Seen {
 }
 
 impl Running<'_> {
-    /// Waits for the program, and then for the processes that outlive it by `the_rest`, which is told how it ended, while a second thread samples
-    /// them. Returns how the program ended and how long its group ran.
+    /// Waits for the program, and then for the processes that outlive it by `the_rest`, which is
+    /// told how it ended, while a second thread samples them. Returns how the program ended and how
+    /// long its group ran.
     pub fn watch(
         &self,
         program: Program,
@@ -162,7 +163,8 @@ impl Running<'_> {
         })
     }
 
-    /// Counts the processes that outlived the program: its times are those of the whole group, until it is empty.
+    /// Counts the processes that outlived the program: its times are those of the whole group,
+    /// until it is empty.
     fn with_the_rest(&self, ended: Ended, is_outlived: bool, started: Instant) -> Ended {
         let wall = match is_outlived {
             true => started.elapsed(),

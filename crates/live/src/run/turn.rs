@@ -1,5 +1,5 @@
-//! Turns of comparisons: one run at a time compares on a machine. Two would each measure the other, and
-//! both need `vm.page-cluster`.
+//! Turns of comparisons: one run at a time compares on a machine. Two would each measure the other,
+//! and both need `vm.page-cluster`.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -58,11 +58,12 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Waits for a running comparison, and for the owner of `vm.page-cluster`, so that waiting comes
-    /// before the first run. `None` if a signal asked to end meanwhile.
+    /// Waits for a running comparison, and for the owner of `vm.page-cluster`, so that waiting
+    /// comes before the first run. `None` if a signal asked to end meanwhile.
     ///
     /// # Errors
-    /// A failure if the locks cannot be used, or this process cannot make the kernel read single pages.
+    /// A failure if the locks cannot be used, or this process cannot make the kernel read single
+    /// pages.
     pub fn await_ours(state: &Path, waiting: &mut Waiting) -> Result<Option<Self>> {
         if !may_set() {
             Attempt::Forbidden.require_single()?;

@@ -80,8 +80,8 @@ impl Attributes {
         )
     }
 
-    /// Whether its turns can be longer: it is scheduled as usual, and neither in real time nor only where
-    /// nothing else runs.
+    /// Whether its turns can be longer: it is scheduled as usual, and neither in real time nor only
+    /// where nothing else runs.
     pub fn takes_turns(&self) -> bool {
         [OTHER, BATCH].contains(&self.policy)
     }

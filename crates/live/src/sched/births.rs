@@ -1,7 +1,8 @@
 //! Tasks that begin, and programs that tasks turn into: by perf, on all CPUs.
 //!
-//! The kernel writes a record into the ring of a CPU at each fork and each `execve` (`PERF_RECORD_FORK`,
-//! `PERF_RECORD_COMM`), so that new tasks are known without a list of all processes.
+//! The kernel writes a record into the ring of a CPU at each fork and each `execve`
+//! (`PERF_RECORD_FORK`, `PERF_RECORD_COMM`), so that new tasks are known without a list of all
+//! processes.
 
 use perf_event::events::Software;
 use perf_event::{Builder, Sampler};

@@ -1,8 +1,9 @@
 //! The last-level cache as programs get it: pointer chases over growing sizes.
 //!
-//! A chase over S bytes in random order, in a cache that keeps C of them, hits for about C / S of its accesses. So
-//! the share of hits, by the time of an access between that of the cache and that of memory, tells C. A virtual
-//! machine may get far less than the processor states: other machines are in the same cache.
+//! A chase over S bytes in random order, in a cache that keeps C of them, hits for about C / S of
+//! its accesses. So the share of hits, by the time of an access between that of the cache and that
+//! of memory, tells C. A virtual machine may get far less than the processor states: other machines
+//! are in the same cache.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -44,8 +45,8 @@ pub struct Cache {
     pub hit_ns: f64,
     /// Nanoseconds of an access that misses.
     pub miss_ns: f64,
-    /// Time in milliseconds to fill it again: a pass in random order after its contents were thrown out, less a pass
-    /// that hits.
+    /// Time in milliseconds to fill it again: a pass in random order after its contents were thrown
+    /// out, less a pass that hits.
     pub refill_ms: f64,
     /// Accesses by size.
     pub accesses: Vec<Access>,
@@ -85,15 +86,16 @@ fn sizes(most: usize) -> impl Iterator<Item = usize> {
     all.take_while(move |size| *size <= most)
 }
 
-/// Returns the bytes of the largest cache of one CPU's own: a usual one, if the kernel does not tell.
+/// Returns the bytes of the largest cache of one CPU's own: a usual one, if the kernel does not
+/// tell.
 fn private_cache() -> u64 {
     let path = "/sys/devices/system/cpu/cpu0/cache/index2/size";
     let text = std::fs::read_to_string(path).unwrap_or_default();
     Bytes::parse(text.trim()).map_or(1 << 20, |it| it.0)
 }
 
-/// Tells the size of the cache, and the times of a hit and of a miss, by accesses of ascending size; `private` is the
-/// size of the cache before it.
+/// Tells the size of the cache, and the times of a hit and of a miss, by accesses of ascending
+/// size; `private` is the size of the cache before it.
 fn effective(accesses: &[Access], private: u64) -> (u64, f64, f64) {
     let beyond = accesses.iter().filter(|it| it.bytes > private);
     let hit = beyond.clone().map(|it| it.ns).fold(f64::INFINITY, f64::min);
@@ -115,7 +117,8 @@ fn effective(accesses: &[Access], private: u64) -> (u64, f64, f64) {
     }
 }
 
-/// Measures the time of an access in a chase over so many bytes: the least of several, as others disturb.
+/// Measures the time of an access in a chase over so many bytes: the least of several, as others
+/// disturb.
 fn access(bytes: usize) -> Access {
     let chase = Chase::over(bytes);
     let lines = chase.0.len();

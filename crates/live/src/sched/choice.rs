@@ -1,9 +1,10 @@
 //! Which mechanism makes the turns: the one whose turns come out.
 //!
-//! Rotation comes first where it is allowed, since sleepers that wake up do not end its turns. Where it does not
-//! come out, as between tasks of several groups of the kernel's scheduler (autogroups, CPU cgroups), whose
-//! policies the kernel compares only within a group, slices are tried. If no mechanism makes turns of the length
-//! that is asked for, the one that came nearest goes on.
+//! Rotation comes first where it is allowed, since sleepers that wake up do not end its turns.
+//! Where it does not come out, as between tasks of several groups of the kernel's scheduler
+//! (autogroups, CPU cgroups), whose policies the kernel compares only within a group, slices are
+//! tried. If no mechanism makes turns of the length that is asked for, the one that came nearest
+//! goes on.
 
 use std::time::Duration;
 
@@ -85,7 +86,8 @@ impl Choice {
         self.now
     }
 
-    /// Judges turns that came out by those asked for, means of some time; returns the mechanism to change to.
+    /// Judges turns that came out by those asked for, means of some time; returns the mechanism to
+    /// change to.
     pub fn judge(&mut self, asked: Duration, came_out: Duration) -> Option<Way> {
         let share = came_out.as_secs_f64() / asked.as_secs_f64().max(1e-9);
         self.short = if share < FALLS_SHORT {

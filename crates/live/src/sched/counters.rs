@@ -1,5 +1,5 @@
-//! What a task has used: time, and by the processor's counters cycles, instructions and misses of the last-level
-//! cache. A machine without counters (most virtual ones) tells time alone.
+//! What a task has used: time, and by the processor's counters cycles, instructions and misses of
+//! the last-level cache. A machine without counters (most virtual ones) tells time alone.
 
 use std::fs::File;
 use std::io;
@@ -137,7 +137,8 @@ fn parse(line: &str) -> Option<Stat> {
     })
 }
 
-/// Returns a count, scaled to all the time in which the task ran: the processor may count it for a part only.
+/// Returns a count, scaled to all the time in which the task ran: the processor may count it for a
+/// part only.
 fn scaled(data: &GroupData, counter: &Counter) -> Option<u64> {
     let value = data.get(counter)?.value();
     let (all, counted) = (data.time_enabled()?, data.time_running()?);

@@ -46,7 +46,8 @@ pub struct ProgramFigures {
     pub pid: u32,
     /// Time from start to end; `None` if it was attached to, or runs on.
     pub wall: Option<Duration>,
-    /// CPU time: by the kernel's account where the program was waited for, else while it was watched.
+    /// CPU time: by the kernel's account where the program was waited for, else while it was
+    /// watched.
     pub cpu: Duration,
     /// How it ended, if it was waited for.
     pub exit: Option<Exit>,
@@ -60,8 +61,8 @@ pub struct ProgramFigures {
     pub turns: Option<TurnFigures>,
     /// Waits for a CPU of its tasks that sleep; `None` if there were none.
     pub waits: Option<Latency>,
-    /// Misses a second by the time since its turn began (Fedorov 2016, figure 3.3), up to the end of each part; empty
-    /// if the policy learnt none.
+    /// Misses a second by the time since its turn began (Fedorov 2016, figure 3.3), up to the end
+    /// of each part; empty if the policy learnt none.
     pub curve: Vec<(Duration, f64)>,
     /// Its share of CPU time while all CPU-bound programs ran; `None` of one that is not.
     pub share: Option<Share>,

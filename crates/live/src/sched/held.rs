@@ -1,8 +1,8 @@
 //! A task whose scheduling is changed, with what was found.
 //!
-//! Of a task only its policy (to `SCHED_IDLE` and back) and its slice are changed; the CPUs that it may use only for
-//! the moment in which it is moved to one of them. What is put back is what still looks like that: a task that has
-//! chosen another policy by itself keeps it.
+//! Of a task only its policy (to `SCHED_IDLE` and back) and its slice are changed; the CPUs that it
+//! may use only for the moment in which it is moved to one of them. What is put back is what still
+//! looks like that: a task that has chosen another policy by itself keeps it.
 
 use std::fmt;
 use std::io;
@@ -52,8 +52,8 @@ impl Held {
         figures.is_some_and(|it| it.started == self.started && !it.has_ended)
     }
 
-    /// Lets the task run by the policy that it was found with, in the longest slice, and moves it to one of the CPUs
-    /// that it may use.
+    /// Lets the task run by the policy that it was found with, in the longest slice, and moves it
+    /// to one of the CPUs that it may use.
     pub(crate) fn favour(&self, cpu: usize) -> Changed {
         let moved = Cpus::of(self.tid).and_then(|all| match all.count() {
             1 => Ok(()),
@@ -172,7 +172,8 @@ impl Change for Scheduling {
         false
     }
 
-    /// Its process changes the tasks again when it goes on; if it is killed, they are put back again.
+    /// Its process changes the tasks again when it goes on; if it is killed, they are put back
+    /// again.
     fn suspend(&self, _state: &Path, _owner: u32) {
         let _ = put_back_all(&self.0);
     }
@@ -203,8 +204,8 @@ pub fn put_back_all(tasks: &[Held]) -> io::Result<()> {
     done
 }
 
-/// Returns the threads of the same processes and of their descendants that only run where no other task wants to,
-/// each with the index of the task from which they may have that.
+/// Returns the threads of the same processes and of their descendants that only run where no other
+/// task wants to, each with the index of the task from which they may have that.
 fn heirs(tasks: &[Held]) -> Vec<(u32, usize)> {
     let all: Vec<Member> = running(everyone()).collect();
     let mut families: FxHashMap<u32, usize> = FxHashMap::default();

@@ -43,8 +43,8 @@ impl Load {
         self.told
     }
 
-    /// Adds a look at time `now`, the same clock for all; `wants` tells whether the task runs or wants to, and is asked
-    /// only if it has not run since the last look.
+    /// Adds a look at time `now`, the same clock for all; `wants` tells whether the task runs or
+    /// wants to, and is asked only if it has not run since the last look.
     pub fn look(&mut self, now: Duration, stat: Stat, wants: impl FnOnce() -> bool) {
         let last = self.looks.back().map(|(_, stat)| stat.run);
         let ran = last != Some(stat.run);
@@ -71,8 +71,8 @@ impl Load {
         self.bound
     }
 
-    /// Returns the share of the time of the looks in which the task ran or waited, with a wait that is not over; `None`
-    /// if it is too short.
+    /// Returns the share of the time of the looks in which the task ran or waited, with a wait that
+    /// is not over; `None` if it is too short.
     fn share(&self, waiting: Duration) -> Option<f64> {
         let ((first, before), (last, now)) = (self.looks.front()?, self.looks.back()?);
         let time = last.saturating_sub(*first);

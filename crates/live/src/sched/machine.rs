@@ -11,8 +11,8 @@ const CACHES: &str = "/sys/devices/system/cpu/cpu0/cache";
 /// Bytes of a line.
 const LINE: u64 = 64;
 
-/// Returns the size of the last-level cache that the processor states. A virtual machine may get far less of it,
-/// which `terrace sched profile` measures.
+/// Returns the size of the last-level cache that the processor states. A virtual machine may get
+/// far less of it, which `terrace sched profile` measures.
 pub fn stated_cache() -> Option<Bytes> {
     let caches = fs::read_dir(CACHES).ok()?.flatten();
     let read = |cache: &fs::DirEntry, name: &str| {
@@ -28,7 +28,8 @@ pub fn stated_cache() -> Option<Bytes> {
         .map(|(_, size)| size)
 }
 
-/// Returns the machine for policies, with this last-level cache or else the one that the processor states.
+/// Returns the machine for policies, with this last-level cache or else the one that the processor
+/// states.
 pub fn machine(cache: Option<Bytes>) -> Machine {
     let usual = Machine::default();
     let cache = cache.or_else(stated_cache);

@@ -21,8 +21,8 @@ impl Steered {
         Task(self.held.tid)
     }
 
-    /// Returns its share of time, as the kernel weights nice values (`sched_prio_to_weight`): 10 % a step, which
-    /// is a factor of 1.25.
+    /// Returns its share of time, as the kernel weights nice values (`sched_prio_to_weight`): 10 %
+    /// a step, which is a factor of 1.25.
     pub fn weight(&self) -> u32 {
         let nice = self.held.found.nice.clamp(-20, 19);
         (1024.0 / 1.25_f64.powi(nice)).round() as u32
@@ -37,18 +37,19 @@ pub(crate) trait Mechanism: Send {
     /// Leaves a task alone again, with what was found.
     fn release(&mut self, tid: u32);
 
-    /// Does what is due from time to time, and returns the tasks that are steered no more: they have ended, or
-    /// chose a policy by themselves.
+    /// Does what is due from time to time, and returns the tasks that are steered no more: they
+    /// have ended, or chose a policy by themselves.
     fn tend(&mut self) -> Vec<u32>;
 
-    /// Returns the mean length of the turns that were asked for since the last call; `None` if none were.
+    /// Returns the mean length of the turns that were asked for since the last call; `None` if none
+    /// were.
     fn asked(&mut self) -> Option<Duration>;
 
     /// Returns the mean length of the turns that were asked for in all.
     fn asked_in_all(&self) -> Option<Duration>;
 
-    /// Returns what the policy has learnt of a task's misses after the beginning of a turn; `None` of policies that
-    /// learn nothing.
+    /// Returns what the policy has learnt of a task's misses after the beginning of a turn; `None`
+    /// of policies that learn nothing.
     fn curve(&self, tid: u32) -> Option<Curve>;
 }
 

@@ -85,7 +85,8 @@ pub(crate) struct Population {
     tasks: BTreeMap<u32, Watched>,
     /// Tasks that came since the last look.
     new: Vec<u32>,
-    /// Whether there is news since the last look: tasks that came, or are presumed to be something else.
+    /// Whether there is news since the last look: tasks that came, or are presumed to be something
+    /// else.
     news: bool,
     /// Whether the last task of a program that ended under a name was CPU-bound.
     habits: FxHashMap<(usize, String), bool>,
@@ -316,8 +317,8 @@ impl Population {
         }
     }
 
-    /// Looks at the waits of the tasks that sleep; called often, it sees each of them. Returns whether there are such
-    /// tasks.
+    /// Looks at the waits of the tasks that sleep; called often, it sees each of them. Returns
+    /// whether there are such tasks.
     pub fn look_at_waits(&mut self) -> bool {
         let now = self.began.elapsed();
         let mut any = false;

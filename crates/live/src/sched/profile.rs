@@ -1,6 +1,6 @@
-//! What a program loses by sharing the last-level cache, as Fedorov 2016 shows it for benchmarks: its slowdown beside
-//! a neighbour that sweeps through memory (figure 3.1), and how much of the cache is replaced while another task has
-//! its CPU (figure 3.2).
+//! What a program loses by sharing the last-level cache, as Fedorov 2016 shows it for benchmarks:
+//! its slowdown beside a neighbour that sweeps through memory (figure 3.1), and how much of the
+//! cache is replaced while another task has its CPU (figure 3.2).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;

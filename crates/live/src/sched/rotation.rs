@@ -1,15 +1,16 @@
-//! Rotation: on each CPU one task, whose turn it is, is scheduled as it was found, and the others only where
-//! nothing else wants to run (`SCHED_IDLE`).
+//! Rotation: on each CPU one task, whose turn it is, is scheduled as it was found, and the others
+//! only where nothing else wants to run (`SCHED_IDLE`).
 //!
-//! A task outside of the mix that wakes up gets the CPU at once, and then the same task goes on: the aggregation
-//! of timeslices of Fedorov 2016 (3.3), without a patched kernel. While the task whose turn it is sleeps, the
-//! others run; no time is lost, and what they get is accounted for. Whose turn is next is [`Fair`]'s to say, of
-//! all tasks on all CPUs.
+//! A task outside of the mix that wakes up gets the CPU at once, and then the same task goes on:
+//! the aggregation of timeslices of Fedorov 2016 (3.3), without a patched kernel. While the task
+//! whose turn it is sleeps, the others run; no time is lost, and what they get is accounted for.
+//! Whose turn is next is [`Fair`]'s to say, of all tasks on all CPUs.
 //!
-//! A thread for each CPU passes the turn on. It runs on that CPU and in real time if that is allowed: the kernel
-//! looks for the next task when the thread goes back to sleep, and not a tick (4 ms) later. The kernel then protects
-//! the task that it takes from others for the shortest slice that is asked for, and looks again at a tick; so the task
-//! whose turn it is has the longest slice, beside which one that wakes up goes first at once (`PREEMPT_SHORT`).
+//! A thread for each CPU passes the turn on. It runs on that CPU and in real time if that is
+//! allowed: the kernel looks for the next task when the thread goes back to sleep, and not a tick
+//! (4 ms) later. The kernel then protects the task that it takes from others for the shortest slice
+//! that is asked for, and looks again at a tick; so the task whose turn it is has the longest
+//! slice, beside which one that wakes up goes first at once (`PREEMPT_SHORT`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +31,8 @@ use crate::system::worker::Worker;
 
 /// Longest pause between two looks at a turn, in which a task that fell asleep keeps it.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
-/// A look is so much later than a task needs that runs alone: one that comes early has to be repeated, and after some
-/// milliseconds of the task all that it needs is out of the cache.
+/// A look is so much later than a task needs that runs alone: one that comes early has to be
+/// repeated, and after some milliseconds of the task all that it needs is out of the cache.
 const LATER: Duration = Duration::from_micros(200);
 /// Pause while no turns are to be passed on.
 const REST: Duration = Duration::from_millis(50);
@@ -198,7 +199,8 @@ impl Table {
         self.settle();
     }
 
-    /// Returns the CPUs on which a task may have turns; none if it may use none of these, or has ended.
+    /// Returns the CPUs on which a task may have turns; none if it may use none of these, or has
+    /// ended.
     fn allowed(&self, task: Task) -> Cpus {
         let all = Cpus::of(task.0).unwrap_or_default();
         all.and(&self.cpus)
@@ -246,7 +248,8 @@ impl Table {
         }
     }
 
-    /// Whether tasks share a CPU: more of them than CPUs that they may use, whichever tasks one takes together.
+    /// Whether tasks share a CPU: more of them than CPUs that they may use, whichever tasks one
+    /// takes together.
     fn is_crowded(&self) -> bool {
         let sets = self.tasks.values().map(|seated| &seated.cpus);
         sets.clone().chain([&self.cpus]).any(|set| {
@@ -313,7 +316,8 @@ impl Table {
         }
     }
 
-    /// Tells the policy that the turn on a CPU has ended. The task stays as it is until another has its turn.
+    /// Tells the policy that the turn on a CPU has ended. The task stays as it is until another has
+    /// its turn.
     fn end(&mut self, seat: usize, why: Ended) {
         let Some(turn) = self.seats[seat].1.take() else {
             return;
@@ -430,7 +434,8 @@ impl Table {
         }
     }
 
-    /// Checks that the tasks are as they were left: the guardian puts them back while this process is stopped.
+    /// Checks that the tasks are as they were left: the guardian puts them back while this process
+    /// is stopped.
     fn tend(&mut self) -> Vec<u32> {
         let there = |seated: &Seated| seated.steered.held.is_there();
         let ended = self.tasks.iter().filter(|(_, seated)| !there(seated));

@@ -28,14 +28,15 @@ use crate::system::cpus::Cpus;
 /// Pause between two looks at the tasks: so many times the time that one takes, within bounds.
 const LOOK_EVERY: (u32, Duration, Duration) =
     (200, Duration::from_millis(100), Duration::from_millis(400));
-/// The pause is at least so long once all tasks are told to be CPU-bound or not: no turn waits for a look then.
+/// The pause is at least so long once all tasks are told to be CPU-bound or not: no turn waits for
+/// a look then.
 const LOOK_ALL_TOLD: Duration = Duration::from_millis(250);
 /// At first, when tasks come, the pause is at most the time so far divided by this.
 const AT_FIRST: u32 = 4;
 /// Pause between two looks at whether it is over.
 const POLL_EVERY: Duration = Duration::from_millis(50);
-/// Pause between two looks at the waits of sleeping tasks, where these are measured: one may wake up 200 times a
-/// second.
+/// Pause between two looks at the waits of sleeping tasks, where these are measured: one may wake
+/// up 200 times a second.
 const WAITS_EVERY: Duration = Duration::from_millis(4);
 /// Time after which shares of CPU time are counted: tasks have been told apart by then.
 const SETTLED: Duration = Duration::from_millis(1500);

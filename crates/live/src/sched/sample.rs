@@ -62,7 +62,8 @@ impl Sample {
         (self.count > 0).then_some(self.most)
     }
 
-    /// Returns the value below which this share of the values are, by the sample; `None` without values.
+    /// Returns the value below which this share of the values are, by the sample; `None` without
+    /// values.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let mut sorted = self.kept.clone();
         sorted.sort_by(f64::total_cmp);

@@ -1,7 +1,9 @@
-//! Slices: each task tells the kernel's scheduler how long it wants to run at a time (Linux 6.12 and later).
+//! Slices: each task tells the kernel's scheduler how long it wants to run at a time (Linux 6.12
+//! and later).
 //!
-//! It needs no privilege, and leaves whose turn is next to the kernel. A slice is protected only up to the
-//! smallest one that waits on the CPU, so all CPU-bound tasks get one, and sleepers cut them still.
+//! It needs no privilege, and leaves whose turn is next to the kernel. A slice is protected only up
+//! to the smallest one that waits on the CPU, so all CPU-bound tasks get one, and sleepers cut them
+//! still.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -57,8 +59,8 @@ impl Slices {
         held.slice(nanos.clamp(SLICES_NS.0, SLICES_NS.1))
     }
 
-    /// Tells the policy of the turns that a task has had since its slice was set, as if they were all alike, and
-    /// sets the slice anew.
+    /// Tells the policy of the turns that a task has had since its slice was set, as if they were
+    /// all alike, and sets the slice anew.
     fn renew(&mut self, tid: u32) -> Changed {
         let Some(sliced) = self.tasks.get_mut(&tid) else {
             return Changed::Gone;

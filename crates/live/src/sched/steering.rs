@@ -1,4 +1,5 @@
-//! Which tasks take turns, and by which mechanism: CPU-bound ones are admitted, and let go when they sleep.
+//! Which tasks take turns, and by which mechanism: CPU-bound ones are admitted, and let go when
+//! they sleep.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -99,8 +100,8 @@ impl Steering {
         }))
     }
 
-    /// Follows the tasks: those that came, changed or ended. `lately` tells the mean length of turns that came out
-    /// since its last call. Returns a sentence if the mechanism was changed.
+    /// Follows the tasks: those that came, changed or ended. `lately` tells the mean length of
+    /// turns that came out since its last call. Returns a sentence if the mechanism was changed.
     ///
     /// # Errors
     /// A failure if the journal cannot be written.
@@ -149,7 +150,8 @@ impl Steering {
                 .map(|(_, held)| held)
         };
         if let Some(held) = found.or_else(parent).or_else(relative) {
-            // A task that has ended needs nothing; nothing else can fail that did not fail for its parent.
+            // A task that has ended needs nothing; nothing else can fail that did not fail for its
+            // parent.
             let _ = held.lend(tid);
         }
     }
@@ -169,8 +171,8 @@ impl Steering {
         }
     }
 
-    /// Admits tasks that are CPU-bound now, and returns whether there were any. The journal names them before they are
-    /// changed.
+    /// Admits tasks that are CPU-bound now, and returns whether there were any. The journal names
+    /// them before they are changed.
     fn admit(&mut self, population: &Population, journal: &mut Journal) -> Result<bool> {
         let bound = population.tasks().filter(|(_, task)| task.load.is_bound());
         let new = bound.filter(|(tid, task)| {
@@ -276,8 +278,8 @@ fn steered(held: Held) -> Steered {
     Steered { held, counters }
 }
 
-/// Whether this process may take tasks out of `SCHED_IDLE` again, which the kernel allows as it does lowering a nice
-/// value to 0.
+/// Whether this process may take tasks out of `SCHED_IDLE` again, which the kernel allows as it
+/// does lowering a nice value to 0.
 fn may_rotate() -> bool {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nice);
     is_privileged() || limit.current.is_none_or(|most| most >= 20)

@@ -1,7 +1,8 @@
 //! What runs when: the switches between tasks on some CPUs, by perf.
 //!
-//! The kernel writes a record into the ring of a CPU at each switch (`PERF_RECORD_SWITCH_CPU_WIDE`), some
-//! hundred nanoseconds of its time. It needs no tracefs, and tells of switches to all tasks, ours or not.
+//! The kernel writes a record into the ring of a CPU at each switch
+//! (`PERF_RECORD_SWITCH_CPU_WIDE`), some hundred nanoseconds of its time. It needs no tracefs, and
+//! tells of switches to all tasks, ours or not.
 
 use std::time::Duration;
 

@@ -1,7 +1,9 @@
-//! The turns that came out: how long a task of the mix had a CPU before another task of the mix had it.
+//! The turns that came out: how long a task of the mix had a CPU before another task of the mix had
+//! it.
 //!
-//! A task outside of the mix that comes in between, as one that sleeps and wakes up for a moment, does not end a
-//! turn: what the task has in the cache is there when it goes on. Its time does not count.
+//! A task outside of the mix that comes in between, as one that sleeps and wakes up for a moment,
+//! does not end a turn: what the task has in the cache is there when it goes on. Its time does not
+//! count.
 
 use std::time::Duration;
 

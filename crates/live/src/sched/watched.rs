@@ -9,7 +9,8 @@ use super::counters::Counters;
 use super::load::{Load, Stat};
 use super::sample::Sample;
 
-/// Pauses between two looks at the waits of a task: each that finds none is twice as long as the one before.
+/// Pauses between two looks at the waits of a task: each that finds none is twice as long as the
+/// one before.
 const WAITS_EVERY: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(64));
 
 /// A task that is watched.

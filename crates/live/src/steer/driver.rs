@@ -25,8 +25,8 @@ use crate::watch::faults::FaultStream;
 use crate::watch::pagemap::Pagemap;
 use crate::watch::tally::Tally;
 
-/// Pages in one fetch: neighbours in the swap area become one read, and a demand fault waits for at most
-/// one fetch on top of the reads in flight.
+/// Pages in one fetch: neighbours in the swap area become one read, and a demand fault waits for at
+/// most one fetch on top of the reads in flight.
 const BATCH: usize = 32;
 /// Faults of one look that are delivered to the engine.
 const FRESH: usize = 16;
@@ -48,7 +48,8 @@ const TIMING: Timing = Timing {
     read: Duration::from_micros(100),
     eviction: Duration::from_millis(5),
 };
-/// Part of DRAM that is replaced in a generation of the cache of page tables: one in this many pages.
+/// Part of DRAM that is replaced in a generation of the cache of page tables: one in this many
+/// pages.
 const GENERATION: u64 = 64;
 /// Pages that the kernel reads at a fault, by default (`vm.page-cluster` 3).
 const READAHEAD: u64 = 8;
@@ -60,9 +61,9 @@ const SWEEP_PAGES: usize = 64;
 const SURVEY_PAGES: u64 = 4 << 10;
 /// The survey takes at most this fraction of the time: one part in 30.
 const SURVEY_SHARE: u32 = 30;
-/// Pause between two looks for processes that have ended, and the fraction of the known processes that
-/// each looks at: all of them within about a second, but never more than can be looked at in half a
-/// millisecond.
+/// Pause between two looks for processes that have ended, and the fraction of the known processes
+/// that each looks at: all of them within about a second, but never more than can be looked at in
+/// half a millisecond.
 const CENSUS_EVERY: Duration = Duration::from_millis(16);
 const CENSUS_SHARE: usize = 64;
 const CENSUS_MOST: usize = 64;
@@ -183,8 +184,8 @@ impl Driver {
     }
 
     /// Takes one look: faults, first uses, fetches. Returns the number of pages that were fetched,
-    /// reached, or faulted while they waited to be fetched, on which the next pause depends: a program with random faults is looked at no more often
-    /// than one without faults.
+    /// reached, or faulted while they waited to be fetched, on which the next pause depends: a
+    /// program with random faults is looked at no more often than one without faults.
     fn step(&mut self) -> usize {
         self.memory.refresh(self.replaced() / self.generation);
         for (ticket, at) in self.fetchers.take_done() {
@@ -238,8 +239,8 @@ impl Driver {
         evictor.is_some_and(Evictor::wants_arrivals)
     }
 
-    /// Gives the kernel's readahead its chance where nothing is fetched: what fetches brought, it could
-    /// not.
+    /// Gives the kernel's readahead its chance where nothing is fetched: what fetches brought, it
+    /// could not.
     fn leave_to_kernel(&mut self) {
         if let Some(readahead) = &mut self.readahead
             && self.engine.readahead_pays()
@@ -285,8 +286,9 @@ impl Driver {
         }
     }
 
-    /// Delivers the faults since the last look; of many only the latest, because the program has passed
-    /// what the earlier ones predict. Returns the number of those on pages that waited to be fetched.
+    /// Delivers the faults since the last look; of many only the latest, because the program has
+    /// passed what the earlier ones predict. Returns the number of those on pages that waited to be
+    /// fetched.
     fn take_faults(&mut self) -> usize {
         self.fresh.clear();
         let fresh = &mut self.fresh;
@@ -358,8 +360,8 @@ impl Driver {
         reached.len()
     }
 
-    /// Takes a step of the survey of places in the tier, for predictors that ask, within its share of
-    /// time.
+    /// Takes a step of the survey of places in the tier, for predictors that ask, within its share
+    /// of time.
     fn survey(&mut self) {
         let (last, took) = self.surveyed;
         if last.elapsed() >= took * SURVEY_SHARE {
@@ -418,7 +420,8 @@ impl Driver {
         self.engine.story().issued + self.seen
     }
 
-    /// Returns the most pages that may have been replaced in DRAM: the kernel may read ahead at each fault.
+    /// Returns the most pages that may have been replaced in DRAM: the kernel may read ahead at
+    /// each fault.
     fn replaced(&self) -> u64 {
         self.engine.story().issued + READAHEAD * self.seen
     }

@@ -9,7 +9,8 @@ use super::trials::Trials;
 
 /// Length of a sampling period, after which its benefit is judged.
 const WATCH: Duration = Duration::from_millis(100);
-/// Faults that suffice to judge, and the part of their time, one in `SHARE`, that fetches have to win.
+/// Faults that suffice to judge, and the part of their time, one in `SHARE`, that fetches have to
+/// win.
 const ENOUGH_FAULTS: u64 = 64;
 const SHARE: f64 = 16.0;
 /// Length of a rest: at first, and at most.
@@ -56,8 +57,8 @@ impl DutyCycle {
         !self.is_sampling() && !self.trials.is_measuring()
     }
 
-    /// Whether pages may be fetched now: in a rest those, too, that were foreseen before, but not in an arm
-    /// without fetches.
+    /// Whether pages may be fetched now: in a rest those, too, that were foreseen before, but not
+    /// in an arm without fetches.
     pub(super) fn may_fetch(&self) -> bool {
         self.trials.prescribes().unwrap_or(true)
     }
@@ -67,9 +68,9 @@ impl DutyCycle {
         self.rested
     }
 
-    /// Goes on at `now`; returns whether to sample from now on, if that changes. `seen` faults were seen
-    /// so far, and all fetches are worth this, at these costs; `wanted` tells whether more is gained by
-    /// watching than that.
+    /// Goes on at `now`; returns whether to sample from now on, if that changes. `seen` faults were
+    /// seen so far, and all fetches are worth this, at these costs; `wanted` tells whether more is
+    /// gained by watching than that.
     pub(super) fn tick(
         &mut self,
         now: Duration,

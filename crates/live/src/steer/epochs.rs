@@ -1,4 +1,5 @@
-//! Epochs: whether the kernel's readahead serves better than single pages is judged at the end of each.
+//! Epochs: whether the kernel's readahead serves better than single pages is judged at the end of
+//! each.
 
 use terrace_policy::page_cluster::{Chooser, Readahead};
 use terrace_policy::prefetch::Costs;

@@ -1,8 +1,9 @@
 //! The file of `--learn`: what one run leaves for the next run of the same program.
 //!
-//! It is CSV with a row for each miss, in the order in which each thread made them: `process` and `walk` are
-//! numbers from 0, a walk being a run of misses of one thread, and `page` is an address divided by 4096.
-//! Addresses are those of a program whose memory is not laid out at random, as a run with `--learn` starts it.
+//! It is CSV with a row for each miss, in the order in which each thread made them: `process` and
+//! `walk` are numbers from 0, a walk being a run of misses of one thread, and `page` is an address
+//! divided by 4096. Addresses are those of a program whose memory is not laid out at random, as a
+//! run with `--learn` starts it.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -125,8 +126,9 @@ impl LessonFile {
         Output::create(&self.0)?.finish(&bytes)
     }
 
-    /// Leaves a lesson to the next run, unless most misses of this run were `foreseen`: what could be
-    /// recorded of it is little then, and the file serves well. Returns a sentence about what was done.
+    /// Leaves a lesson to the next run, unless most misses of this run were `foreseen`: what could
+    /// be recorded of it is little then, and the file serves well. Returns a sentence about what
+    /// was done.
     ///
     /// # Errors
     /// See [`Self::write`].

@@ -1,7 +1,7 @@
 //! The live driver: delivers faults and first uses to the engine, carries its fetches out.
 //!
-//! One thread beside the program (`driver`). It polls, and sleeps between two looks, longer the longer
-//! nothing happens, so that a program that does not fault pays nothing for it.
+//! One thread beside the program (`driver`). It polls, and sleeps between two looks, longer the
+//! longer nothing happens, so that a program that does not fault pays nothing for it.
 
 pub mod lesson;
 pub mod placement;
@@ -88,8 +88,8 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Starts a thread that drives `engine` with `faults` for a program with a DRAM of `dram` pages, keeps
-    /// few reads in flight at the devices of `areas`, and has these `aids`.
+    /// Starts a thread that drives `engine` with `faults` for a program with a DRAM of `dram`
+    /// pages, keeps few reads in flight at the devices of `areas`, and has these `aids`.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -119,8 +119,8 @@ impl Steering {
         *lock(&self.progress)
     }
 
-    /// Stops. Pages that were fetched and not used by now count as wasted. Returns the figures, in all
-    /// and by parts.
+    /// Stops. Pages that were fetched and not used by now count as wasted. Returns the figures, in
+    /// all and by parts.
     pub fn finish(self) -> (Progress, Parts) {
         drop(self.thread);
         let parts = std::mem::take(&mut *lock(&self.parts));

@@ -48,8 +48,9 @@ pub struct Foreseen {
 }
 
 impl Steered {
-    /// Starts to steer a program with so much `dram` by its `faults`. Whether fetching pays is tried only if
-    /// the predictor may rest, and no misses are recorded: a trial sees nothing of the program for a while.
+    /// Starts to steer a program with so much `dram` by its `faults`. Whether fetching pays is
+    /// tried only if the predictor may rest, and no misses are recorded: a trial sees nothing of
+    /// the program for a while.
     ///
     /// # Errors
     /// A failure if no thread can be started.

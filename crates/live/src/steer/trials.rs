@@ -7,8 +7,8 @@ use terrace_policy::prefetch::trial::{Arm, Finding, Trial};
 /// Parts of an arm: pages that were fetched before it are used up first, then it is measured.
 const SETTLE: Duration = Duration::from_millis(10);
 const MEASURE: Duration = Duration::from_millis(20);
-/// Time of fetching between two pairs, at first and at most. The arm without fetches, 30 ms, is a fortieth
-/// of the least one: that is what a trial costs a program for which fetching pays.
+/// Time of fetching between two pairs, at first and at most. The arm without fetches, 30 ms, is a
+/// fortieth of the least one: that is what a trial costs a program for which fetching pays.
 const GAP: (Duration, Duration) = (Duration::from_millis(1200), Duration::from_secs(10));
 /// Time without fetching after a trial that found against it, at first and at most.
 const REST: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(16));
@@ -137,8 +137,8 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(1);
 
-    /// Runs a program for `time` that touches so many pages in each millisecond with fetches, and without;
-    /// returns for how much of the time it fetched.
+    /// Runs a program for `time` that touches so many pages in each millisecond with fetches, and
+    /// without; returns for how much of the time it fetched.
     fn share(time: Duration, with: u64, without: u64) -> f64 {
         let faults = Arc::new(Mutex::new(0));
         let gauge = Arc::clone(&faults);

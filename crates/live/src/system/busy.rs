@@ -4,8 +4,8 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// Repeats `attempt` while it fails with `EBUSY`, up to `tries` times at intervals of `pause`; returns
-/// its last result.
+/// Repeats `attempt` while it fails with `EBUSY`, up to `tries` times at intervals of `pause`;
+/// returns its last result.
 pub(crate) fn while_busy(
     tries: u32,
     pause: Duration,

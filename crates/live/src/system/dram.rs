@@ -76,8 +76,8 @@ pub fn available() -> Bytes {
 ///
 /// The host of a virtual machine may reclaim memory that is free for some seconds (free page
 /// reporting), and its next user waits for the host: filling 610 MiB took 1.2 s instead of 0.1. A
-/// program under a budget reuses a little memory and hardly meets that, so a run with DRAM alone would
-/// seem slower than it is.
+/// program under a budget reuses a little memory and hardly meets that, so a run with DRAM alone
+/// would seem slower than it is.
 pub fn warm(wanted: Bytes) {
     let bytes = wanted.0.min(available().0 / 10 * 9);
     let mut memory: Vec<u8> = Vec::new();
@@ -89,8 +89,8 @@ pub fn warm(wanted: Bytes) {
     black_box(&memory);
 }
 
-/// Asks for huge pages, so that the memory is freed in large pieces, which the next large allocation
-/// gets. A kernel without huge pages ignores this.
+/// Asks for huge pages, so that the memory is freed in large pieces, which the next large
+/// allocation gets. A kernel without huge pages ignores this.
 fn in_huge_pages(memory: &mut Vec<u8>) {
     let room = memory.spare_capacity_mut();
     let page = PAGE_BYTES as usize;

@@ -10,7 +10,8 @@ pub(crate) struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to no thread; code that dereferences its address ensures that accesses are sound.
+// SAFETY: the mapping belongs to no thread; code that dereferences its address ensures that
+// accesses are sound.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

@@ -10,8 +10,8 @@ use super::privilege::effective;
 /// Capabilities by each of which a process may have them.
 const ALLOWING: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::PERFMON);
 
-/// Returns what to do about a refusal, as a half sentence. A process that has the privilege is refused by
-/// something else: in a container, that is the profile of system calls (seccomp).
+/// Returns what to do about a refusal, as a half sentence. A process that has the privilege is
+/// refused by something else: in a container, that is the profile of system calls (seccomp).
 pub(crate) fn remedy(error: &io::Error) -> &'static str {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let seccomp = status.lines().find_map(|it| it.strip_prefix("Seccomp:"));

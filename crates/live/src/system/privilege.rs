@@ -19,8 +19,8 @@ pub struct Capability {
     pub required: bool,
 }
 
-/// All capabilities that `terrace run` needs (linux/capability.h); tested by leaving out each in turn
-/// on Linux 6.18.
+/// All capabilities that `terrace run` needs (linux/capability.h); tested by leaving out each in
+/// turn on Linux 6.18.
 pub const NEEDED: [Capability; 4] = [
     Capability {
         name: "CAP_SYS_ADMIN",

@@ -107,17 +107,19 @@ impl Area {
         }
     }
 
-    /// Whether it can outlive a boot: only files do; others are gone, and their names may be reused.
+    /// Whether it can outlive a boot: only files do; others are gone, and their names may be
+    /// reused.
     pub fn outlives_boot(&self) -> bool {
         matches!(self, Self::File(..))
     }
 
-    /// Switches it off and removes it, if its identity matches. Does nothing if that was done before.
-    /// `rebooted` says that it was made before the last boot. What is waited for is told to `say`.
+    /// Switches it off and removes it, if its identity matches. Does nothing if that was done
+    /// before. `rebooted` says that it was made before the last boot. What is waited for is told to
+    /// `say`.
     ///
     /// # Errors
-    /// A failure if something else lies there, what is in it has no room elsewhere, or the file cannot be
-    /// removed.
+    /// A failure if something else lies there, what is in it has no room elsewhere, or the file
+    /// cannot be removed.
     pub(crate) fn remove(&self, identity: &Identity, rebooted: bool, say: Say) -> Result<()> {
         let path = self.path();
         let what = || format!("cannot take back the swap area {}", path.display());

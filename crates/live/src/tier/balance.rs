@@ -1,16 +1,18 @@
 //! The balance of a steered run: pages that came from the tier, beside the reasons why.
 //!
-//! A major fault has read its page itself, a fetch has read its page unless it was reissued, and the
-//! kernel reads ahead by itself (see `terrace_policy::prefetch::ledger`). The rest came for others.
+//! A major fault has read its page itself, a fetch has read its page unless it was reissued, and
+//! the kernel reads ahead by itself (see `terrace_policy::prefetch::ledger`). The rest came for
+//! others.
 
 use terrace_policy::prefetch::LifeStory;
 
 use crate::group::counters::SwapCounters;
 
-/// Share of the pages that may be unaccounted for: faults and counters are read one after the other.
+/// Share of the pages that may be unaccounted for: faults and counters are read one after the
+/// other.
 const TOLERANCE: f64 = 0.02;
-/// Unaccounted pages that are too few to mean anything, whatever their share: a program faults on its
-/// files as well.
+/// Unaccounted pages that are too few to mean anything, whatever their share: a program faults on
+/// its files as well.
 const NOISE: u64 = 1000;
 
 /// Pages that came from the tier during a run, and why.
@@ -38,8 +40,8 @@ impl Balance {
         }
     }
 
-    /// Returns the number of pages that came for no known reason; negative if fewer pages came than there
-    /// were reasons.
+    /// Returns the number of pages that came for no known reason; negative if fewer pages came than
+    /// there were reasons.
     pub fn unaccounted(&self) -> i64 {
         let reasons = self.fetched + self.faulted + self.read_ahead;
         self.came.wrapping_sub(reasons) as i64

@@ -20,9 +20,9 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Returns the demand of a program with this footprint and DRAM: twice the footprint, so that clean pages
-    /// keep their copies (the kernel frees a place at once when swap is half full); at least what DRAM
-    /// does not hold.
+    /// Returns the demand of a program with this footprint and DRAM: twice the footprint, so that
+    /// clean pages keep their copies (the kernel frees a place at once when swap is half full); at
+    /// least what DRAM does not hold.
     pub fn of_program(footprint: Option<Bytes>, dram: Bytes, allowed: Option<Bytes>) -> Self {
         let beyond = footprint.map_or(0, |footprint| footprint.0.saturating_sub(dram.0));
         Self {

@@ -1,8 +1,9 @@
 //! Demotion: pages that were not used for a while go from zram to the disk below it.
 //!
-//! Linux, Documentation/admin-guide/blockdev/zram.rst, "writeback". All pages are marked idle; a page that
-//! is touched leaves zram, and with it the mark. What still has the mark after an interval is written, and so
-//! are pages that cannot be compressed, because in zram they take as much DRAM as before.
+//! Linux, Documentation/admin-guide/blockdev/zram.rst, "writeback". All pages are marked idle; a
+//! page that is touched leaves zram, and with it the mark. What still has the mark after an
+//! interval is written, and so are pages that cannot be compressed, because in zram they take as
+//! much DRAM as before.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,9 @@ use terrace_base::{Context, Result};
 use super::zram;
 use crate::system::worker::Task;
 
-/// Time for which a page in zram is not touched before it goes to the disk, up to twice that. Chosen, not
-/// measured: at 60 us a read, a page that comes back right then has cost six millionths of this time.
+/// Time for which a page in zram is not touched before it goes to the disk, up to twice that.
+/// Chosen, not measured: at 60 us a read, a page that comes back right then has cost six millionths
+/// of this time.
 const IDLE_AFTER: Duration = Duration::from_secs(10);
 /// Pages that are written by one request, which cannot be interrupted: half a second at 60 us each.
 const STEP: u64 = 8192;

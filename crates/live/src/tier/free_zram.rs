@@ -14,7 +14,8 @@ use crate::journal::Journal;
 /// free.
 ///
 /// # Errors
-/// A usage error if none is free, a failure if the kernel has no zram, or the journal cannot be written.
+/// A usage error if none is free, a failure if the kernel has no zram, or the journal cannot be
+/// written.
 pub(super) fn take(size: Bytes, journal: &mut Journal) -> Result<(u32, bool)> {
     let planned = |number, added| {
         let area = Area::Zram(number, size, added);

@@ -1,10 +1,11 @@
-//! A tier that grows with what the run's own program has in swap, for programs of unknown footprint.
+//! A tier that grows with what the run's own program has in swap, for programs of unknown
+//! footprint.
 //!
-//! Each area is as large as all before it together, and is made when the program has 3/8 of those in swap:
-//! when half of the swap is used the kernel drops copies that it could keep. What others put into the areas
-//! is no reason to grow. Making an area and switching it on took 7 ms for 1 GiB and 60 ms for 16 GiB (ext4,
-//! idle and beside 3 GB/s of writes), and a program that swaps 2 GB/s takes 0.3 s to fill the rest of the
-//! first.
+//! Each area is as large as all before it together, and is made when the program has 3/8 of those
+//! in swap: when half of the swap is used the kernel drops copies that it could keep. What others
+//! put into the areas is no reason to grow. Making an area and switching it on took 7 ms for 1 GiB
+//! and 60 ms for 16 GiB (ext4, idle and beside 3 GB/s of writes), and a program that swaps 2 GB/s
+//! takes 0.3 s to fill the rest of the first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -106,7 +107,8 @@ pub(super) fn is_short(own: Bytes, size: Bytes) -> bool {
     size > Bytes(0) && own.0 / 3 >= size.0 / 8
 }
 
-/// Returns the area at a size with which the tier, that has `made` so far, leaves half of the disk to others.
+/// Returns the area at a size with which the tier, that has `made` so far, leaves half of the disk
+/// to others.
 ///
 /// # Errors
 /// A failure if no area is left room for.
@@ -124,7 +126,8 @@ fn fitting(area: &Area, made: Bytes) -> Result<Area> {
     Ok(Area::File(path.clone(), size))
 }
 
-/// Returns by how much a tier that has `made` may grow on a disk with this much `free`: to half of both.
+/// Returns by how much a tier that has `made` may grow on a disk with this much `free`: to half of
+/// both.
 fn left(made: Bytes, free: Bytes) -> Bytes {
     let half = made.0.saturating_add(free.0) / 2;
     Bytes(half.saturating_sub(made.0))

@@ -1,7 +1,7 @@
 //! Programs that hold pages in swap, as far as the kernel shows them.
 //!
-//! The kernel tells how much of a process is in swap (`VmSwap` of `/proc/PID/status`), not in which area. Shared memory
-//! in swap belongs to no process, and is in none of these figures.
+//! The kernel tells how much of a process is in swap (`VmSwap` of `/proc/PID/status`), not in which
+//! area. Shared memory in swap belongs to no process, and is in none of these figures.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
 //! A file as a block device, for those that use nothing else.
 //!
-//! Linux, Documentation/admin-guide/blockdev and drivers/block/loop.c. The device vanishes with its last
-//! user, so a run that is killed leaves none behind.
+//! Linux, Documentation/admin-guide/blockdev and drivers/block/loop.c. The device vanishes with its
+//! last user, so a run that is killed leaves none behind.
 
 use std::fs::File;
 use std::io;
@@ -27,8 +27,8 @@ pub(super) struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes a device of `file`, in blocks of a page. It passes the page cache by where the file system can:
-    /// otherwise the pages of the file would be in DRAM as well.
+    /// Makes a device of `file`, in blocks of a page. It passes the page cache by where the file
+    /// system can: otherwise the pages of the file would be in DRAM as well.
     ///
     /// # Errors
     /// The kernel's error.

@@ -1,7 +1,8 @@
 //! The lower of two levels: the file or device to which zram writes pages.
 //!
-//! It has a swap header like any area, by which it is recognised, although the kernel never swaps to it:
-//! zram leaves the first page alone. The journal has it as an area of its own, before the zram device.
+//! It has a swap header like any area, by which it is recognised, although the kernel never swaps
+//! to it: zram leaves the first page alone. The journal has it as an area of its own, before the
+//! zram device.
 
 use std::fmt;
 use std::fs::File;
@@ -17,7 +18,8 @@ use super::{Demand, Spec, file, sizes, zram};
 use crate::journal::Journal;
 use crate::system::lock::Say;
 
-/// The file or device; removed, or blank again, when dropped. The zram device must have been reset by then.
+/// The file or device; removed, or blank again, when dropped. The zram device must have been reset
+/// by then.
 #[derive(Debug)]
 pub(super) struct Lower {
     area: Area,
@@ -29,8 +31,8 @@ pub(super) struct Lower {
 }
 
 impl Lower {
-    /// Plans a file in a directory, or claims a device; changes nothing yet. `demand` says what it has to hold; if
-    /// that is unknown, a file may become as large as a tier that grows.
+    /// Plans a file in a directory, or claims a device; changes nothing yet. `demand` says what it
+    /// has to hold; if that is unknown, a file may become as large as a tier that grows.
     ///
     /// # Errors
     /// A usage error if it cannot be what was asked for.
@@ -67,8 +69,8 @@ impl Lower {
         journal.note(Made(self.area.clone(), self.identity.clone()))
     }
 
-    /// Makes the file, whose space the disk gives as it is written, or prepares the device. Says what that
-    /// destroys.
+    /// Makes the file, whose space the disk gives as it is written, or prepares the device. Says
+    /// what that destroys.
     ///
     /// # Errors
     /// A usage error if no file can be made there, a failure if the device cannot be written.

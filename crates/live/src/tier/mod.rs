@@ -59,8 +59,8 @@ pub use zram::Moved;
 /// Prefixes of block devices that are memory: compressed, persistent, or RAM disks.
 const MEMORY_DEVICES: [&str; 3] = ["/dev/zram", "/dev/pmem", "/dev/ram"];
 
-/// Costs of fetches on compressed memory, measured on Linux 6.18: a fault decompresses the page itself,
-/// as does a fetch, on another processor.
+/// Costs of fetches on compressed memory, measured on Linux 6.18: a fault decompresses the page
+/// itself, as does a fetch, on another processor.
 pub(crate) const MEMORY_COSTS: Costs = Costs {
     demand: Duration::from_micros(10),
     first_use: Duration::from_nanos(2_600),
@@ -91,8 +91,8 @@ pub struct Tier {
 /// What a tier of compressed memory did during a run, for the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressed {
-    /// Its pool when that took most DRAM (sampled), all of it beyond the program's budget: the kernel charges
-    /// it to nobody.
+    /// Its pool when that took most DRAM (sampled), all of it beyond the program's budget: the
+    /// kernel charges it to nobody.
     pub peak: Pool,
     /// Pages to the disk below it and back; `None` if there is none.
     pub moved: Option<Moved>,
@@ -166,8 +166,8 @@ impl Tier {
         self
     }
 
-    /// Makes a zram device above a file or device. The device goes first if anything fails, because it uses
-    /// what is below.
+    /// Makes a zram device above a file or device. The device goes first if anything fails, because
+    /// it uses what is below.
     fn two_levels(
         disk: &Spec,
         demand: &Demand,
@@ -198,8 +198,8 @@ impl Tier {
         Ok(tier)
     }
 
-    /// Makes the first of these areas and switches it on. The others follow when they are needed; all
-    /// are recorded in the journal first.
+    /// Makes the first of these areas and switches it on. The others follow when they are needed;
+    /// all are recorded in the journal first.
     fn begin(
         areas: Vec<Area>,
         journal: &mut Journal,
@@ -263,7 +263,8 @@ impl Tier {
         }
     }
 
-    /// Counts who has what in it: in the run's own areas, or in all where the tier is the machine's own swap.
+    /// Counts who has what in it: in the run's own areas, or in all where the tier is the machine's
+    /// own swap.
     pub(crate) fn shares(&self, program: &SwapCounter) -> Shares {
         let is_ours = |path: &Path| self.areas.iter().any(|(area, _)| area.path() == path);
         Shares::count(program, || {
@@ -293,7 +294,8 @@ impl Tier {
         lock(&self.presence).off().to_vec()
     }
 
-    /// Returns a notice about the tier, whose shares are these, that was not returned before, if any.
+    /// Returns a notice about the tier, whose shares are these, that was not returned before, if
+    /// any.
     pub(crate) fn notice(&self, shares: &Shares) -> Option<String> {
         let growth = self.growth.as_ref().and_then(Growth::problem);
         growth
@@ -332,8 +334,8 @@ impl Tier {
         }
     }
 
-    /// Returns the area whose contents are what was written to it: zram, without a disk below, whose idle pages would
-    /// not be idle any more when they are read.
+    /// Returns the area whose contents are what was written to it: zram, without a disk below,
+    /// whose idle pages would not be idle any more when they are read.
     pub(crate) fn told(&self) -> Option<written::Area> {
         match (self.areas.first()?, &self.lower) {
             ((area @ Area::Zram(..), _), None) => Some(written::Area {
@@ -344,7 +346,8 @@ impl Tier {
         }
     }
 
-    /// Returns what zram did since `earlier`, with its largest pool meanwhile; `None` for another tier.
+    /// Returns what zram did since `earlier`, with its largest pool meanwhile; `None` for another
+    /// tier.
     pub(crate) fn compressed(&self, earlier: zram::State, peak: Pool) -> Option<Compressed> {
         let moved = self.state()?.since(earlier).moved;
         Some(Compressed {
@@ -459,8 +462,8 @@ fn existing() -> Result<Tier> {
     )))
 }
 
-/// Returns the swap files of a run in `directory`, in the order in which they are made, and the bound of their
-/// sizes.
+/// Returns the swap files of a run in `directory`, in the order in which they are made, and the
+/// bound of their sizes.
 fn files(directory: &Path, demand: &Demand, journal: &Journal) -> Result<(Vec<Area>, Bound)> {
     let (sizes, bound) = sizes(directory, demand)?;
     let file = |(size, number)| {
@@ -473,8 +476,8 @@ fn files(directory: &Path, demand: &Demand, journal: &Journal) -> Result<(Vec<Ar
     Ok((sizes.into_iter().zip(1..).map(file).collect(), bound))
 }
 
-/// Returns the sizes of the swap files in `directory`, in the order in which they are made, and their bound: one
-/// of the size that is wanted, or those of a tier that grows.
+/// Returns the sizes of the swap files in `directory`, in the order in which they are made, and
+/// their bound: one of the size that is wanted, or those of a tier that grows.
 fn sizes(directory: &Path, demand: &Demand) -> Result<(Vec<Bytes>, Bound)> {
     let bound = demand.on_disk(directory, file::room(directory)?)?;
     let sizes = match demand.wanted {

@@ -1,10 +1,11 @@
 //! Runs beside each other, and the swap areas that one leaves to the others.
 //!
 //! Linux cannot bind a cgroup to its swap area: areas are the machine's, filled from the highest
-//! priority down. So the area of one run comes to hold pages of another. Switching it off would make
-//! the kernel read them all back into the other's budget, and write what they push out. Therefore a
-//! run that ends while others go on leaves such an area on, and notes that in its journal; the run
-//! that ends last removes it with its own, as does `terrace doctor --clean` once none runs.
+//! priority down. So the area of one run comes to hold pages of another. Switching it off would
+//! make the kernel read them all back into the other's budget, and write what they push out.
+//! Therefore a run that ends while others go on leaves such an area on, and notes that in its
+//! journal; the run that ends last removes it with its own, as does `terrace doctor --clean` once
+//! none runs.
 
 use terrace_base::Result;
 

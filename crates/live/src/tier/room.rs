@@ -1,22 +1,24 @@
 //! Whether what is in an area has room once the area is off.
 //!
-//! While an area is switched off the kernel reads every page in it back into memory, and charges it to the group that
-//! it belongs to. Three things can go wrong, and each has its rule:
+//! While an area is switched off the kernel reads every page in it back into memory, and charges it
+//! to the group that it belongs to. Three things can go wrong, and each has its rule:
 //!
-//! 1. **The machine runs out of memory.** So what is in the area, and [`margin`], must be available without reclaim.
-//!    Free space in other areas counts as no memory: it would only be had by reclaim, page by page, at the pace of a
-//!    disk, with every program that allocates waiting in line. A machine that is short already has nothing available,
-//!    and so has no room.
-//! 2. **A group runs into its limit.** What comes back to a group beyond its limit has to be swapped out again at once,
-//!    by the group's own reclaim; where there is no swap for it, the kernel kills in that group, and the switching off
-//!    ends with ENOMEM (measured on Linux 6.18: 20 ms after it began). The machine does not suffer from a reclaim of
-//!    that kind, which runs in the task that switches off; so here, and only here, free space in other areas counts.
-//! 3. **The count of free swap becomes negative.** The kernel takes the whole size of the area off its count of free
-//!    slots first, and gives it back page by page; until then nobody can swap out unless other areas have more free
-//!    than this one has in use. So for rule 2 they must have that, whatever the excess of the groups is.
+//! 1. **The machine runs out of memory.** So what is in the area, and [`margin`], must be available
+//!    without reclaim. Free space in other areas counts as no memory: it would only be had by
+//!    reclaim, page by page, at the pace of a disk, with every program that allocates waiting in
+//!    line. A machine that is short already has nothing available, and so has no room.
+//! 2. **A group runs into its limit.** What comes back to a group beyond its limit has to be
+//!    swapped out again at once, by the group's own reclaim; where there is no swap for it, the
+//!    kernel kills in that group, and the switching off ends with ENOMEM (measured on Linux 6.18:
+//!    20 ms after it began). The machine does not suffer from a reclaim of that kind, which runs in
+//!    the task that switches off; so here, and only here, free space in other areas counts.
+//! 3. **The count of free swap becomes negative.** The kernel takes the whole size of the area off
+//!    its count of free slots first, and gives it back page by page; until then nobody can swap out
+//!    unless other areas have more free than this one has in use. So for rule 2 they must have
+//!    that, whatever the excess of the groups is.
 //!
-//! An area counts only if it stays. Those of runs are about to go, and what is pushed there would have to be moved again;
-//! with little in use ([`NEGLIGIBLE`]) that does no harm, and they count.
+//! An area counts only if it stays. Those of runs are about to go, and what is pushed there would
+//! have to be moved again; with little in use ([`NEGLIGIBLE`]) that does no harm, and they count.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -81,7 +83,8 @@ impl Room {
         }
     }
 
-    /// Returns what is in the way of switching an area off with this much in use; `None` if nothing is.
+    /// Returns what is in the way of switching an area off with this much in use; `None` if nothing
+    /// is.
     pub fn obstacle(&self, used: Bytes) -> Option<Obstacle> {
         if used == Bytes(0) {
             return None;
@@ -119,7 +122,8 @@ fn stays(area: &Swap) -> bool {
     header.is_ok_and(|header| !header.is_some_and(|header| header.is_ours()))
 }
 
-/// Returns the groups with a limit that have pages in swap; none where there is no memory controller.
+/// Returns the groups with a limit that have pages in swap; none where there is no memory
+/// controller.
 fn limited() -> Vec<Group> {
     let Ok(mounts) = Mounts::find() else {
         return Vec::new();

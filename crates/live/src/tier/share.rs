@@ -6,8 +6,8 @@ use terrace_base::block::swaps::Swap;
 use super::NEGLIGIBLE;
 use crate::group::swapped::SwapCounter;
 
-/// Places that a processor sets aside for pages to come, and keeps of those that went, before the machine
-/// has them again (`SWAP_SLOTS_CACHE_SIZE`, before Linux 6.14).
+/// Places that a processor sets aside for pages to come, and keeps of those that went, before the
+/// machine has them again (`SWAP_SLOTS_CACHE_SIZE`, before Linux 6.14).
 const SET_ASIDE: u64 = 2 * 64;
 
 /// Shares of a tier.

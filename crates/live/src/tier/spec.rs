@@ -57,8 +57,8 @@ impl Choice {
 }
 
 impl Spec {
-    /// Parses `zram`, `existing`, `node:` and a number, the path of a directory or a blank block device, or `zram+` and such a
-    /// path.
+    /// Parses `zram`, `existing`, `node:` and a number, the path of a directory or a blank block
+    /// device, or `zram+` and such a path.
     ///
     /// # Errors
     /// A usage error if the path is missing or is something else.

@@ -1,17 +1,19 @@
 //! Switching an area off: one on the whole machine at a time, in a process of its own, and awaited.
 //!
-//! While the kernel switches an area off it takes the area's size off its count of free swap, reads every page back, and
-//! marks the task that asked for it as the first that the OOM killer ends. It cannot be interrupted within the pages of
-//! one program. So:
+//! While the kernel switches an area off it takes the area's size off its count of free swap, reads
+//! every page back, and marks the task that asked for it as the first that the OOM killer ends. It
+//! cannot be interrupted within the pages of one program. So:
 //!
-//! - all processes of terrace share a lock, which the process in `swapoff(2)` holds until the kernel returns, whoever is
-//!   killed meanwhile; a swapoff of anybody else is seen by the kernel's figures, and waited for as well;
-//! - it is a process of its own, so that the OOM killer takes that one, and the caller lives on to tell of it;
-//! - it is begun only if there is room ([`super::room`]), after the pages of programs that end have been given up: it
-//!   would pin their memory, and read back what nobody needs.
+//! - all processes of terrace share a lock, which the process in `swapoff(2)` holds until the
+//!   kernel returns, whoever is killed meanwhile; a swapoff of anybody else is seen by the kernel's
+//!   figures, and waited for as well;
+//! - it is a process of its own, so that the OOM killer takes that one, and the caller lives on to
+//!   tell of it;
+//! - it is begun only if there is room ([`super::room`]), after the pages of programs that end have
+//!   been given up: it would pin their memory, and read back what nobody needs.
 //!
-//! An area that has no room stays on. The kernel sets the priority of an area when it is switched on, and never later,
-//! so that of an area that cannot be switched off cannot be lowered.
+//! An area that has no room stays on. The kernel sets the priority of an area when it is switched
+//! on, and never later, so that of an area that cannot be switched off cannot be lowered.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -47,18 +49,20 @@ const QUIET: Duration = Duration::from_secs(1);
 const SETTLED: Duration = Duration::from_millis(50);
 /// How often that is looked at, at most.
 const LOOKS: usize = 400;
-/// Time for which an area that is listed, but not known to swapoff, is watched for signs of another swapoff.
+/// Time for which an area that is listed, but not known to swapoff, is watched for signs of another
+/// swapoff.
 const SIGNS: Duration = Duration::from_secs(2);
 
-/// Time without a change after which what looks like a swapoff of another program is taken for none.
+/// Time without a change after which what looks like a swapoff of another program is taken for
+/// none.
 const MOTIONLESS: Duration = Duration::from_secs(30);
 
-/// Switches an area off, which is known by `path` and open in `file`, if it is on. Waits for other swapoffs first, and
-/// until the kernel has finished.
+/// Switches an area off, which is known by `path` and open in `file`, if it is on. Waits for other
+/// swapoffs first, and until the kernel has finished.
 ///
 /// # Errors
-/// A failure that names the area, what is in it and whose that is, if there is no room for it, or the kernel refuses.
-/// The area stays on then.
+/// A failure that names the area, what is in it and whose that is, if there is no room for it, or
+/// the kernel refuses. The area stays on then.
 pub(super) fn switch_off(path: &Path, file: &File, say: Say) -> Result<()> {
     if find(path).is_none() {
         return Ok(());
@@ -78,7 +82,8 @@ pub(super) fn switch_off(path: &Path, file: &File, say: Say) -> Result<()> {
         }
         match in_a_process(path, file, lock.as_ref(), say) {
             Ok(()) => return Ok(()),
-            // Somebody else is about to switch it off; or what is listed is another with its path, of a container.
+            // Somebody else is about to switch it off; or what is listed is another with its path,
+            // of a container.
             Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => {
                 let since = *unknown_since.get_or_insert_with(Instant::now);
                 if find(path).is_none() || since.elapsed() > SIGNS {
@@ -111,7 +116,8 @@ fn stays_on(swap: &Swap, why: &str) -> Error {
     ))
 }
 
-/// Returns the area once no more of its pages are given up by programs that have just ended; `None` if it is off.
+/// Returns the area once no more of its pages are given up by programs that have just ended; `None`
+/// if it is off.
 fn settled(path: &Path) -> Option<Swap> {
     let mut swap = find(path)?;
     for _ in 0..LOOKS {
@@ -168,8 +174,8 @@ fn held_for(mut lock: &File) -> Option<PathBuf> {
     )))
 }
 
-/// Waits until nobody on this machine switches an area off, or what looks like it has not moved for long: in a container
-/// the figures may be made up.
+/// Waits until nobody on this machine switches an area off, or what looks like it has not moved for
+/// long: in a container the figures may be made up.
 fn await_others(say: Say) {
     let mut patience = Patience::default();
     let mut seen = (Bytes(0), Instant::now());
@@ -187,8 +193,8 @@ fn await_others(say: Say) {
     }
 }
 
-/// Returns how much of the listed areas the machine's swap lacks: while one is switched off it is listed, but only what
-/// is in use of it counts.
+/// Returns how much of the listed areas the machine's swap lacks: while one is switched off it is
+/// listed, but only what is in use of it counts.
 pub(super) fn missing(listed: &[Swap], total: Option<Bytes>) -> Bytes {
     let sizes: u64 = listed.iter().map(|swap| swap.size.0).sum();
     Bytes(sizes.saturating_sub(total.map_or(sizes, |total| total.0)))
@@ -215,15 +221,16 @@ impl Patience {
     }
 }
 
-/// Has a process of its own switch the area off, which holds the lock until it ends, and waits for it.
+/// Has a process of its own switch the area off, which holds the lock until it ends, and waits for
+/// it.
 fn in_a_process(path: &Path, file: &File, lock: Option<&File>, say: Say) -> io::Result<()> {
     let name = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     let answer = Answer::new()?;
     let kept = [Some(file), lock].map(|file| file.map(AsRawFd::as_raw_fd));
     // The child inherits our handlers and the pipe that they write to.
     let blocked = Blocked::all();
-    // SAFETY: what the child does until it exits is system calls on values made before, and allocates nothing; no
-    // destructor runs in it.
+    // SAFETY: what the child does until it exits is system calls on values made before, and
+    // allocates nothing; no destructor runs in it.
     let child = match unsafe { libc::fork() } {
         0 => switch_off_and_exit(&name, kept, &answer),
         child => child,
@@ -309,7 +316,8 @@ fn close_range(first: RawFd, last: RawFd) {
 struct Answer(Mapping);
 
 impl Answer {
-    /// No answer: the process was killed. A mapping is zero at first, so what is kept is one more than the code.
+    /// No answer: the process was killed. A mapping is zero at first, so what is kept is one more
+    /// than the code.
     const NONE: i32 = -1;
 
     fn new() -> io::Result<Self> {
@@ -325,7 +333,8 @@ impl Answer {
     }
 
     fn value(&self) -> &AtomicI32 {
-        // SAFETY: the mapping is zero at first, holds nothing but this atomic, and lives as long as we do.
+        // SAFETY: the mapping is zero at first, holds nothing but this atomic, and lives as long as
+        // we do.
         unsafe { self.0.start().cast().as_ref() }
     }
 }

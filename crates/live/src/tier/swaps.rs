@@ -24,8 +24,8 @@ pub(crate) const NEGLIGIBLE: Bytes = Bytes(1 << 20);
 /// File that runs lock while they choose a priority; never written to.
 const TURNS: &str = "/run";
 
-/// Returns the swap type of the area at `path`, which was switched on just now. The kernel lists areas by type,
-/// and gives a new one the least that is free; so there is no gap before it.
+/// Returns the swap type of the area at `path`, which was switched on just now. The kernel lists
+/// areas by type, and gives a new one the least that is free; so there is no gap before it.
 pub(super) fn kind_of_new(path: &Path) -> Option<u64> {
     let place = active().iter().position(|swap| swap.path == path)?;
     Some(place as u64)
@@ -47,8 +47,9 @@ pub(super) fn switch_on(path: &Path) -> io::Result<()> {
     answered(unsafe { libc::swapon(name.as_ptr(), PREFER | priority) }).map(drop)
 }
 
-/// Returns a priority below the active areas of runs, so that a later area is used when those before it
-/// are full: of two runs the second fills up the area of the first, and ends with little on its own.
+/// Returns a priority below the active areas of runs, so that a later area is used when those
+/// before it are full: of two runs the second fills up the area of the first, and ends with little
+/// on its own.
 fn free_priority(taken: &[i32]) -> i32 {
     let is_ours = |priority: &&i32| **priority > HIGHEST - BAND;
     let lowest = taken.iter().filter(is_ours).min();
@@ -60,8 +61,8 @@ fn free_priority(taken: &[i32]) -> i32 {
     }
 }
 
-/// Locks out other runs until dropped; `None` if there is nothing to lock, or another process keeps the
-/// lock for long.
+/// Locks out other runs until dropped; `None` if there is nothing to lock, or another process keeps
+/// the lock for long.
 fn take_turns() -> Option<File> {
     lock(Path::new(TURNS), 100, Duration::from_millis(10))
 }

@@ -97,7 +97,8 @@ pub(crate) fn writes_back() -> Option<bool> {
     Some(device.path().join(BACKING).exists())
 }
 
-/// Has a device write pages to the block device at `path`, once it is told to; before it has a size.
+/// Has a device write pages to the block device at `path`, once it is told to; before it has a
+/// size.
 pub(super) fn set_backing(number: u32, path: &Path) -> io::Result<()> {
     fs::write(directory(number).join(BACKING), path.as_os_str().as_bytes())
 }
@@ -116,8 +117,8 @@ pub(super) enum Pages {
     Idle,
 }
 
-/// Has a device write at most `most` pages to its disk; returns whether more may be left. A full disk is no
-/// error: what it does not take stays in DRAM.
+/// Has a device write at most `most` pages to its disk; returns whether more may be left. A full
+/// disk is no error: what it does not take stays in DRAM.
 pub(super) fn write_back(number: u32, pages: Pages, most: u64) -> io::Result<bool> {
     let file = |name| directory(number).join(name);
     fs::write(file("writeback_limit"), most.to_string())?;
@@ -163,8 +164,9 @@ impl State {
         Self::parse(&text("mm_stat"), &text("bd_stat"))
     }
 
-    /// Parses `mm_stat`: bytes before compression, those after it, and DRAM taken; and `bd_stat`: pages of 4 KiB
-    /// on the disk, read from it, and written. What is on the disk counts among the bytes before compression.
+    /// Parses `mm_stat`: bytes before compression, those after it, and DRAM taken; and `bd_stat`:
+    /// pages of 4 KiB on the disk, read from it, and written. What is on the disk counts among the
+    /// bytes before compression.
     fn parse(memory: &str, disk: &str) -> Self {
         let numbers = |text: &str| -> Vec<u64> {
             let numbers = text.split_whitespace().map(str::parse);

@@ -1,10 +1,11 @@
-//! A sample of the major faults of a run, for its picture: of bounded size, spread evenly over all of
-//! them.
+//! A sample of the major faults of a run, for its picture: of bounded size, spread evenly over all
+//! of them.
 //!
-//! Faults are counted in blocks of equal length, and one fault of each block is kept, at random: a fixed
-//! one would follow programs whose faults repeat with the length of a block. When the sample is full,
-//! one of every two neighbours is kept, at random again, and blocks become twice as long. So each fault
-//! is in the sample with the same probability, and no stretch of the run is without its share.
+//! Faults are counted in blocks of equal length, and one fault of each block is kept, at random: a
+//! fixed one would follow programs whose faults repeat with the length of a block. When the sample
+//! is full, one of every two neighbours is kept, at random again, and blocks become twice as long.
+//! So each fault is in the sample with the same probability, and no stretch of the run is without
+//! its share.
 
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ pub struct SampledFault {
     pub at: Location,
 }
 
-/// The times for which faults were watched: all together exactly, and when, with periods that are close together as one.
+/// The times for which faults were watched: all together exactly, and when, with periods that are
+/// close together as one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Periods {
     /// Beginnings and ends, since the faults were first watched.
@@ -108,7 +110,8 @@ impl FaultSample {
         }
     }
 
-    /// Counts times from the start of the program, which was so long before faults were first watched.
+    /// Counts times from the start of the program, which was so long before faults were first
+    /// watched.
     pub fn started_before(&mut self, by: Duration) {
         self.began = self.began.saturating_sub(by.as_nanos() as u64);
         self.since = self.since.map(|since| since + by);

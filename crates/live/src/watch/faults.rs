@@ -1,13 +1,14 @@
-//! The stream of major faults of a cgroup or of some processes, read without a wake-up for each fault.
+//! The stream of major faults of a cgroup or of some processes, read without a wake-up for each
+//! fault.
 //!
 //! There is one perf ring a CPU, so that all processes are seen, forks included. Each sample names
-//! its cgroup, and samples of other groups are dropped here: a filter in the kernel would schedule the
-//! events at every switch to the program and away from it, two of which come with a fault and then
-//! take 3 us more (9.2 us for both switches with the filter, 6.2 unwatched, 6.4 watched this way).
-//! The event is the *major* fault: first-touch faults, and touches of pages that were fetched
-//! ahead, then cost the program nothing more than without us (a sample costs it about 0.6 us,
-//! a first touch in all 1.5 us). What a major-fault stream cannot show, the first use of
-//! fetched pages, is read from the page table instead ([`crate::watch::pagemap`]).
+//! its cgroup, and samples of other groups are dropped here: a filter in the kernel would schedule
+//! the events at every switch to the program and away from it, two of which come with a fault and
+//! then take 3 us more (9.2 us for both switches with the filter, 6.2 unwatched, 6.4 watched this
+//! way). The event is the *major* fault: first-touch faults, and touches of pages that were fetched
+//! ahead, then cost the program nothing more than without us (a sample costs it about 0.6 us, a
+//! first touch in all 1.5 us). What a major-fault stream cannot show, the first use of fetched
+//! pages, is read from the page table instead ([`crate::watch::pagemap`]).
 
 use std::fs;
 use std::io;
@@ -34,8 +35,8 @@ const RING_BYTES: usize = 256 * 1024;
 /// Bytes of one CPU's ring of minor faults, of which a scan of NUMA balancing makes 65,536 at once.
 const MINOR_RING_BYTES: usize = 4 << 20;
 
-/// Bytes of one CPU's ring of faults of all kinds, which first touches make the most of: 26,000 samples, a twentieth of a
-/// second of the densest.
+/// Bytes of one CPU's ring of faults of all kinds, which first touches make the most of: 26,000
+/// samples, a twentieth of a second of the densest.
 const ALL_RING_BYTES: usize = 1 << 20;
 
 /// The major faults of a cgroup and the groups below it, or of processes.
@@ -111,8 +112,8 @@ impl FaultStream {
         Self::of(Watched::Members(members))
     }
 
-    /// Opens the stream of the minor faults of a cgroup instead: first touches, and the hint faults of
-    /// NUMA balancing.
+    /// Opens the stream of the minor faults of a cgroup instead: first touches, and the hint faults
+    /// of NUMA balancing.
     ///
     /// # Errors
     /// See [`FaultStream::open`].
@@ -121,7 +122,8 @@ impl FaultStream {
         Self::with(watched, Software::PAGE_FAULTS_MIN, MINOR_RING_BYTES)
     }
 
-    /// Opens the streams of the beginnings of faults of all kinds, and of the ends of major and of minor ones.
+    /// Opens the streams of the beginnings of faults of all kinds, and of the ends of major and of
+    /// minor ones.
     ///
     /// # Errors
     /// See [`FaultStream::open`].
@@ -164,8 +166,8 @@ impl FaultStream {
         Arc::clone(&self.sample)
     }
 
-    /// Delivers the faults since the last call, each with the time of its end by [`clock::now`], in the
-    /// order of time, because a thread moves between CPUs. Returns their number.
+    /// Delivers the faults since the last call, each with the time of its end by [`clock::now`], in
+    /// the order of time, because a thread moves between CPUs. Returns their number.
     pub fn drain(&mut self, mut deliver: impl FnMut(Duration, Fault)) -> usize {
         self.fresh.clear();
         self.losses.clear();

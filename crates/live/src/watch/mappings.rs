@@ -1,7 +1,8 @@
 //! The names of the regions in which a program faulted, by `/proc/PID/maps`.
 //!
-//! A process must be asked while it lives. That takes the lock of its address space for a moment, so it
-//! is done ever more rarely: after each look, a run goes on half as long again before the next.
+//! A process must be asked while it lives. That takes the lock of its address space for a moment,
+//! so it is done ever more rarely: after each look, a run goes on half as long again before the
+//! next.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -116,7 +117,8 @@ fn parse(maps: &str) -> Vec<Region> {
     regions
 }
 
-/// Parses a line: addresses, permissions, offset, device, inode and, from the sixth column on, the path.
+/// Parses a line: addresses, permissions, offset, device, inode and, from the sixth column on, the
+/// path.
 fn mapping(line: &str) -> Option<Region> {
     let (addresses, rest) = line.split_once(' ')?;
     let (start, end) = addresses.split_once('-')?;

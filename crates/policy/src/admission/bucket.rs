@@ -4,8 +4,8 @@ use std::time::Duration;
 
 const DAY: i128 = 86_400_000_000_000;
 
-/// The bucket. In any span of time no more is taken than comes in, and what the bucket holds; beyond that only
-/// what a driver takes without asking.
+/// The bucket. In any span of time no more is taken than comes in, and what the bucket holds;
+/// beyond that only what a driver takes without asking.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     /// Bytes that come in a day.
@@ -30,8 +30,8 @@ impl Bucket {
         }
     }
 
-    /// Returns into how many of so many parts of a full bucket all fits that is missing at a time; one more than all
-    /// of them if bytes are owed.
+    /// Returns into how many of so many parts of a full bucket all fits that is missing at a time;
+    /// one more than all of them if bytes are owed.
     pub(super) fn missing(&self, parts: u8, time: Duration) -> u8 {
         let missing = (self.full - self.held(time)) * i128::from(parts);
         let fits = (missing + self.full - 1) / self.full;

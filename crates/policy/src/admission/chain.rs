@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::{Admission, Answer, Entry, Machine, Made, Request, Spec};
 
-/// Policies with `+` between them, each with its settings. A page is admitted if all admit it; the first that
-/// refuses it is named.
+/// Policies with `+` between them, each with its settings. A page is admitted if all admit it; the
+/// first that refuses it is named.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chain(Vec<Spec>);
 

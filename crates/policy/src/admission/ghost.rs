@@ -6,7 +6,8 @@ use std::hash::BuildHasher;
 
 use crate::list::{Links, List};
 
-/// Up to a number of pages with a value each. The page that was noted longest ago is forgotten first.
+/// Up to a number of pages with a value each. The page that was noted longest ago is forgotten
+/// first.
 pub(super) struct Ghost<V> {
     most: usize,
     /// Places of pages in `entries`.

@@ -9,8 +9,8 @@ use crate::registry;
 pub struct Machine {
     /// Pages that the flash holds.
     pub flash: u64,
-    /// Pages that can lie in DRAM between their read and the question whether they are wanted; 0 if a driver
-    /// asks with each read.
+    /// Pages that can lie in DRAM between their read and the question whether they are wanted; 0 if
+    /// a driver asks with each read.
     pub dram: u64,
 }
 

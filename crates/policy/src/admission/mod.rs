@@ -1,18 +1,21 @@
 //! Admission: which pages are written to a flash level behind DRAM.
 //!
 //! Flash wears out by what is written to it, and most pages of a file system are not read again. An
-//! [`Admission`] policy has no clock and writes nothing. A driver reports to it, with its own count of time:
+//! [`Admission`] policy has no clock and writes nothing. A driver reports to it, with its own count
+//! of time:
 //!
-//! 1. [`Admission::missed`] and [`Admission::hit`]: a read that DRAM did not serve, and flash did not either, or
-//!    did. What DRAM serves is not told: it is no use of the flash.
-//! 2. [`Admission::wants`]: whether a page that could be written to flash now should be. The answer changes
-//!    nothing. A driver asks when it reads the page, or when DRAM evicts it.
+//! 1. [`Admission::missed`] and [`Admission::hit`]: a read that DRAM did not serve, and flash did
+//!    not either, or did. What DRAM serves is not told: it is no use of the flash.
+//! 2. [`Admission::wants`]: whether a page that could be written to flash now should be. The answer
+//!    changes nothing. A driver asks when it reads the page, or when DRAM evicts it.
 //! 3. [`Admission::admitted`]: the page is on flash.
-//! 4. [`Admission::wrote`]: bytes that were written to the flash device, for this page or to make room.
+//! 4. [`Admission::wrote`]: bytes that were written to the flash device, for this page or to make
+//!    room.
 //!
 //! Policies are joined to a [`Chain`], which admits what all of them do.
 //!
-//! To add a policy: copy [`size`], name it in [`REGISTRY`], and give it a slow twin in `tests/admission/slow`.
+//! To add a policy: copy [`size`], name it in [`REGISTRY`], and give it a slow twin in
+//! `tests/admission/slow`.
 
 pub mod all;
 mod bucket;
@@ -38,8 +41,8 @@ pub use sketched::MOST;
 /// A page that is read, or could be written to flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Its number. Pages that follow each other in a file have numbers that do; those of different files are
-    /// different.
+    /// Its number. Pages that follow each other in a file have numbers that do; those of different
+    /// files are different.
     pub page: u64,
     /// Size of its file in bytes, or of the request where files are not known.
     pub size: u64,
@@ -69,8 +72,9 @@ pub trait Admission: Send {
     /// Whether a page should be written to flash.
     fn wants(&self, request: &Request) -> Answer;
 
-    /// Whether a page may leave flash for DRAM and be written again later: there is no budget of writes. A driver whose
-    /// pages are either in DRAM or on flash asks this before it moves one up.
+    /// Whether a page may leave flash for DRAM and be written again later: there is no budget of
+    /// writes. A driver whose pages are either in DRAM or on flash asks this before it moves one
+    /// up.
     fn affords(&self, _: &Request) -> bool {
         true
     }

@@ -1,5 +1,5 @@
-//! Rules that people state beside the policies: paths whose pages are always admitted, and paths and sizes whose pages
-//! never are.
+//! Rules that people state beside the policies: paths whose pages are always admitted, and paths
+//! and sizes whose pages never are.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,8 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Returns what all rules say of a file, by what those of paths say, the largest that is not excluded, and its size.
+    /// Returns what all rules say of a file, by what those of paths say, the largest that is not
+    /// excluded, and its size.
     pub fn of_size(self, largest: Option<u64>, bytes: u64) -> Self {
         match self {
             Self::Policy if largest.is_some_and(|largest| bytes > largest) => Self::Excluded,
@@ -27,8 +28,8 @@ impl Rule {
     }
 }
 
-/// The rules. Paths are relative to the root that is cached, without a slash at the start; a pin counts more than an
-/// exclusion.
+/// The rules. Paths are relative to the root that is cached, without a slash at the start; a pin
+/// counts more than an exclusion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rules {
@@ -56,8 +57,8 @@ impl Rules {
         self.pinned.remove(trimmed(path))
     }
 
-    /// Excludes what a pattern matches: `*` is any part of a name, `**` any directories, `?` and `[ab]` one character. A
-    /// pattern without a slash is one of names, wherever they are.
+    /// Excludes what a pattern matches: `*` is any part of a name, `**` any directories, `?` and
+    /// `[ab]` one character. A pattern without a slash is one of names, wherever they are.
     ///
     /// # Errors
     /// Returns a message if it is no pattern.

@@ -1,9 +1,9 @@
 //! `second-read`: pages that were read before and are wanted again.
 //!
-//! A ghost has the numbers of pages that were read once and are not on flash. A page that is read while it is
-//! there is admitted; a pass over files that are read once leaves nothing but numbers. The idea is that of the
-//! ghost queue of 2Q (Johnson and Shasha, VLDB 1994, A1out) in front of flash, and what LARC does (Huang et
-//! al., MSST 2013, section 3: lazy adaptive replacement cache).
+//! A ghost has the numbers of pages that were read once and are not on flash. A page that is read
+//! while it is there is admitted; a pass over files that are read once leaves nothing but numbers.
+//! The idea is that of the ghost queue of 2Q (Johnson and Shasha, VLDB 1994, A1out) in front of
+//! flash, and what LARC does (Huang et al., MSST 2013, section 3: lazy adaptive replacement cache).
 
 use super::ghost::Ghost;
 use super::{Admission, Answer, Entry, Make, Request, admit_if};

@@ -1,9 +1,10 @@
 //! `sequential`: pages that are not read in long streams.
 //!
-//! A disk reads pages that follow each other nearly as fast as flash does, and passes over large files wear the
-//! flash for nothing (openzfs issue 10687). As bcache's `sequential_cutoff` (4 MiB): the pages that follow in a
-//! stream after that many are not admitted. A table has the streams that went on last; a page of a long one is
-//! marked until it is read otherwise, or as many others were marked as lie in DRAM.
+//! A disk reads pages that follow each other nearly as fast as flash does, and passes over large
+//! files wear the flash for nothing (openzfs issue 10687). As bcache's `sequential_cutoff` (4 MiB):
+//! the pages that follow in a stream after that many are not admitted. A table has the streams that
+//! went on last; a page of a long one is marked until it is read otherwise, or as many others were
+//! marked as lie in DRAM.
 
 use super::ghost::Ghost;
 use super::{Admission, Answer, Entry, Make, Request, admit_if};

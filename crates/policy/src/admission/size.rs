@@ -1,7 +1,8 @@
 //! `size`: pages of files up to a size.
 //!
-//! A read of a large file is served well by a disk, whose time is that of a seek; the flash saves most for
-//! each byte that is written where files are small. Foyer and CacheLib have the like for objects.
+//! A read of a large file is served well by a disk, whose time is that of a seek; the flash saves
+//! most for each byte that is written where files are small. Foyer and CacheLib have the like for
+//! objects.
 
 use super::{Admission, Answer, Entry, Make, Request, admit_if};
 use crate::settings;

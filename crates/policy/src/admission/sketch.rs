@@ -1,9 +1,10 @@
 //! `sketch`: pages that were read at least so many times of late.
 //!
-//! Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission policy", ACM Transactions on Storage
-//! 2017, section 3: frequencies are estimated over a sample of reads and age by halving. TinyLFU compares a page
-//! with the one that it would evict; this policy compares it with a number, since the flash's replacement is not
-//! known here. ZFS's L2ARC has asked for more than two reads (openzfs issue 16499).
+//! Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission policy", ACM
+//! Transactions on Storage 2017, section 3: frequencies are estimated over a sample of reads and
+//! age by halving. TinyLFU compares a page with the one that it would evict; this policy compares
+//! it with a number, since the flash's replacement is not known here. ZFS's L2ARC has asked for
+//! more than two reads (openzfs issue 16499).
 
 use super::sketched::{MOST, Sketch};
 use super::{Admission, Answer, Entry, Machine, Make, Request, admit_if};

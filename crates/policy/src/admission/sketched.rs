@@ -1,17 +1,19 @@
 //! Estimates of how often pages were read of late, in a fixed memory.
 //!
-//! A count-min sketch with conservative update (Estan and Varghese, SIGCOMM 2002, section 3.2.3), whose counters
-//! are halved after a number of reads (Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission
-//! policy", ACM Transactions on Storage 2017, section 3.3). An estimate is never below the number of reads, halved
-//! likewise, and above it only where other pages share all counters of a page.
+//! A count-min sketch with conservative update (Estan and Varghese, SIGCOMM 2002, section 3.2.3),
+//! whose counters are halved after a number of reads (Einziger, Friedman and Manes, "TinyLFU: a
+//! highly efficient cache admission policy", ACM Transactions on Storage 2017, section 3.3). An
+//! estimate is never below the number of reads, halved likewise, and above it only where other
+//! pages share all counters of a page.
 
 /// The largest estimate: counters have four bits.
 pub const MOST: u8 = 15;
 
 /// Counters of a page.
 const ROWS: u64 = 4;
-/// Counters for each read of a sample: of pages that all differ, less than one of a thousand is then taken for
-/// one that was read twice, so that a pass over ten times the flash writes less than a hundredth of it.
+/// Counters for each read of a sample: of pages that all differ, less than one of a thousand is
+/// then taken for one that was read twice, so that a pass over ten times the flash writes less than
+/// a hundredth of it.
 const COUNTERS_A_READ: u64 = 16;
 /// Counters at least, so that small tables are exact.
 const LEAST_COUNTERS: u64 = 1 << 12;
@@ -108,7 +110,8 @@ mod tests {
     use std::collections::HashMap;
 
     proptest! {
-        /// Counts by page, halved one by one, are the twin: the table is large enough for thirty pages.
+        /// Counts by page, halved one by one, are the twin: the table is large enough for thirty
+        /// pages.
         #[test]
         fn few_pages_are_counted_exactly(
             sample in 1..60_u64, pages in prop::collection::vec(0..30_u64, 0..400),

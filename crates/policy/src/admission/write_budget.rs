@@ -1,14 +1,15 @@
 //! `write-budget`: no more bytes a day than a budget, spent on the pages that are read most.
 //!
-//! The budget comes in evenly, into a token bucket that holds what comes in an hour ([`Settings::burst`]): no
-//! day has more than the budget by more than that, whatever is offered. A bucket alone spends by chance, on
-//! whatever is offered when a byte has come in. So a page has its price in reads, which rises as the bucket
-//! empties: a full bucket admits what was read once, and one that is nearly empty only what was read as often
-//! as a sketch can count ([`MOST`]). The level of the bucket comes to rest where the pages that are worth the
-//! price are as many as the budget pays for. Reads are estimated as by `sketch`.
+//! The budget comes in evenly, into a token bucket that holds what comes in an hour
+//! ([`Settings::burst`]): no day has more than the budget by more than that, whatever is offered. A
+//! bucket alone spends by chance, on whatever is offered when a byte has come in. So a page has its
+//! price in reads, which rises as the bucket empties: a full bucket admits what was read once, and
+//! one that is nearly empty only what was read as often as a sketch can count ([`MOST`]). The level
+//! of the bucket comes to rest where the pages that are worth the price are as many as the budget
+//! pays for. Reads are estimated as by `sketch`.
 //!
-//! CacheLib's policy of a target write rate (Berg et al., OSDI 2020, section 5.2: "dynamic random admission")
-//! rejects at random instead.
+//! CacheLib's policy of a target write rate (Berg et al., OSDI 2020, section 5.2: "dynamic random
+//! admission") rejects at random instead.
 
 use std::time::Duration;
 
@@ -79,8 +80,9 @@ impl Admission for WriteBudget {
         admit_if(paid && reads >= self.price(request.time), ENTRY.name)
     }
 
-    /// Never: a page that moves up costs two writes, its own when it comes back and that of the page in its place, and no
-    /// level holds more pages for the first. Writes that are left over now fill the bucket.
+    /// Never: a page that moves up costs two writes, its own when it comes back and that of the
+    /// page in its place, and no level holds more pages for the first. Writes that are left over
+    /// now fill the bucket.
     fn affords(&self, _: &Request) -> bool {
         false
     }

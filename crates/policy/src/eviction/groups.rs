@@ -1,6 +1,6 @@
-//! Held pages in groups of about 64, in the order in which a program passes them. Each group is known by its
-//! sample, the page that came before the others: it is let go, so that its return shows that the program
-//! comes to the group again.
+//! Held pages in groups of about 64, in the order in which a program passes them. Each group is
+//! known by its sample, the page that came before the others: it is let go, so that its return
+//! shows that the program comes to the group again.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ struct Group {
     interval: Option<u64>,
 }
 
-/// A place in the order in which groups were passed: the clock, and a number that tells groups of the same
-/// clock apart.
+/// A place in the order in which groups were passed: the clock, and a number that tells groups of
+/// the same clock apart.
 type Place = (u64, u64);
 
 /// All held pages.
@@ -86,8 +86,8 @@ impl Groups {
         self.groups.insert(place, group);
     }
 
-    /// Handles the return of a sample: the program comes to its group again. Returns the number of pages
-    /// that the program is about to touch in DRAM.
+    /// Handles the return of a sample: the program comes to its group again. Returns the number of
+    /// pages that the program is about to touch in DRAM.
     pub(super) fn come(&mut self, sample: Location, clock: u64) -> u64 {
         let Some(place) = self.places.remove(&sample) else {
             return 0;
@@ -101,7 +101,8 @@ impl Groups {
         pages
     }
 
-    /// Handles the arrival of a page; returns whether it was held and has been evicted all the same.
+    /// Handles the arrival of a page; returns whether it was held and has been evicted all the
+    /// same.
     pub(super) fn lose(&mut self, at: Location) -> bool {
         let (word, bit) = bit(at);
         let Some(held) = self.held.get_mut(&word) else {
@@ -118,9 +119,9 @@ impl Groups {
         lost
     }
 
-    /// Lets the group go that is needed last: one that the program has not come to for twice its time, and
-    /// for twice `patience`, or else the one that was passed last and is no longer in use. Appends its pages
-    /// to `leaving`; returns whether there was one.
+    /// Lets the group go that is needed last: one that the program has not come to for twice its
+    /// time, and for twice `patience`, or else the one that was passed last and is no longer in
+    /// use. Appends its pages to `leaving`; returns whether there was one.
     pub(super) fn let_go(
         &mut self,
         clock: u64,

@@ -1,18 +1,19 @@
-//! `hold`: of a pass over more memory than DRAM, a part is held in DRAM, and the rest goes as soon as it has
-//! been passed.
+//! `hold`: of a pass over more memory than DRAM, a part is held in DRAM, and the rest goes as soon
+//! as it has been passed.
 //!
-//! The best that can be done with a cyclic pass over N pages in a DRAM of D is to keep nearly D of them and
-//! let the others through, which saves D/N of the faults; least recently used saves none. For pages whose
-//! time of next use is known this is Belady's rule (Belady 1966): the page goes that is needed last. Here
-//! the time is estimated: a part of the program that came after some time comes again after the same time,
-//! so of what is in DRAM that goes which was passed last, unless something is overdue.
+//! The best that can be done with a cyclic pass over N pages in a DRAM of D is to keep nearly D of
+//! them and let the others through, which saves D/N of the faults; least recently used saves none.
+//! For pages whose time of next use is known this is Belady's rule (Belady 1966): the page goes
+//! that is needed last. Here the time is estimated: a part of the program that came after some time
+//! comes again after the same time, so of what is in DRAM that goes which was passed last, unless
+//! something is overdue.
 //!
-//! Only pages that a predictor foresaw count as passed: they are cheap to fetch again. Whether passed pages
-//! may go is found out beforehand, by a sample (`trial`); pages that are held
-//! show by a sample, too, that the program still comes to them (`groups`).
+//! Only pages that a predictor foresaw count as passed: they are cheap to fetch again. Whether
+//! passed pages may go is found out beforehand, by a sample (`trial`); pages that are held show by
+//! a sample, too, that the program still comes to them (`groups`).
 //!
-//! The clock counts distinct pages that the program touches, as far as they are seen: each page that comes
-//! in, and with the sample of a group all of the group's pages.
+//! The clock counts distinct pages that the program touches, as far as they are seen: each page
+//! that comes in, and with the sample of a group all of the group's pages.
 
 use std::collections::VecDeque;
 
@@ -33,8 +34,8 @@ pub const ENTRY: Entry = Entry {
     make: Make(|capacity, params| Ok(Some(Box::new(Hold::new(capacity, Settings::take(params)?))))),
 };
 
-/// Arrivals, as a multiple of DRAM's pages, within which a pass shows whether pages may go: in the first
-/// samples stay away for as long as DRAM has pages, and in the second others are held.
+/// Arrivals, as a multiple of DRAM's pages, within which a pass shows whether pages may go: in the
+/// first samples stay away for as long as DRAM has pages, and in the second others are held.
 const PATIENCE: u64 = 4;
 /// DRAM of which one part in this many is free has room: nothing need go.
 const PLENTY: u64 = 8;
@@ -106,7 +107,8 @@ impl Hold {
         }
     }
 
-    /// Handles a page that was passed some time ago; `full` tells whether DRAM has no room for others.
+    /// Handles a page that was passed some time ago; `full` tells whether DRAM has no room for
+    /// others.
     fn pass(&mut self, at: Location, passed: u64, full: bool, leaving: &mut Vec<Location>) {
         if is_sample(at) {
             self.trial.leave(at, passed);
@@ -121,9 +123,10 @@ impl Hold {
         {}
     }
 
-    /// Adapts the room for held pages to what the kernel leaves: other memory of the program needs DRAM,
-    /// too. A held page that is lost takes a quarter of a page from it, since the kernel may evict all of a
-    /// pass where only some did not fit; pages that are found where they were held give a little back.
+    /// Adapts the room for held pages to what the kernel leaves: other memory of the program needs
+    /// DRAM, too. A held page that is lost takes a quarter of a page from it, since the kernel may
+    /// evict all of a pass where only some did not fit; pages that are found where they were held
+    /// give a little back.
     fn adapt(&mut self, lost: bool, found: u64) {
         let change = found as f64 / 64.0 - if lost { 0.25 } else { 0.0 };
         self.room = (self.room + change).clamp(0.0, self.most as f64);
@@ -184,7 +187,8 @@ mod tests {
     use crate::replacement::linux::Linux;
     use crate::replacement::{Answer, PageId, Replacement, Touch};
 
-    /// A DRAM with the kernel's replacement, in which every touch of a page that is not there was foreseen.
+    /// A DRAM with the kernel's replacement, in which every touch of a page that is not there was
+    /// foreseen.
     struct Dram {
         kernel: Linux,
         policy: Option<Hold>,

@@ -1,8 +1,9 @@
-//! Trial of letting go: one page in 64 always goes once it has been passed, and what becomes of it tells
-//! whether its neighbours may go, too.
+//! Trial of letting go: one page in 64 always goes once it has been passed, and what becomes of it
+//! tells whether its neighbours may go, too.
 //!
-//! A page that comes back before as many other pages have come in as DRAM has would have stayed there by
-//! itself: to let it go was wrong. One that stays away for longer would have been evicted all the same.
+//! A page that comes back before as many other pages have come in as DRAM has would have stayed
+//! there by itself: to let it go was wrong. One that stays away for longer would have been evicted
+//! all the same.
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,8 @@ use crate::page::{Location, Space};
 
 /// One page in this many is a sample.
 const SAMPLE: u64 = 64;
-/// Pages of a region, which has a verdict of its own: programs pass over one array, and work in another.
+/// Pages of a region, which has a verdict of its own: programs pass over one array, and work in
+/// another.
 const REGION: u64 = 1024;
 /// Judged samples that are enough for a verdict: of all pages, and of one region.
 const ENOUGH: (u32, u32) = (24, 4);
@@ -89,7 +91,8 @@ impl Trial {
         self.order.push_back((clock, at));
     }
 
-    /// Handles the return of a sample. Returns the clock since it was last passed, if it had been let go.
+    /// Handles the return of a sample. Returns the clock since it was last passed, if it had been
+    /// let go.
     pub(super) fn come(&mut self, at: Location, clock: u64) -> Option<u64> {
         let away = clock - self.away.remove(&at)?;
         if away < self.capacity {

@@ -1,13 +1,14 @@
 //! How few reads and writes of memory together a cache can have, from below and from above.
 //!
-//! To find the fewest is NP-complete (Beckmann, Gibbons, Haeupler and McGuffey, "Writeback-aware caching", APOCS
-//! 2020), since a dirty line is written once, however often it leaves the cache until it is written to again. Bounds
-//! come of a relaxation in the manner of flow-based offline optima (Berger, Beckmann and Harchol-Balter, "Practical
-//! bounds on optimal caching with variable object sizes", SIGMETRICS 2018): between two requests for a line it is kept
-//! or not. Not to keep it costs the read at its end, if that is a read, and an equal part of the write: of the times
-//! between a write-back and the next one to the line, one that is not kept makes the line be written. Which times to
-//! keep, as many lines at once as there are ways, is a flow of least cost. What it costs in parts is a lower bound;
-//! what the same choice costs in full, an upper one.
+//! To find the fewest is NP-complete (Beckmann, Gibbons, Haeupler and McGuffey, "Writeback-aware
+//! caching", APOCS 2020), since a dirty line is written once, however often it leaves the cache
+//! until it is written to again. Bounds come of a relaxation in the manner of flow-based offline
+//! optima (Berger, Beckmann and Harchol-Balter, "Practical bounds on optimal caching with variable
+//! object sizes", SIGMETRICS 2018): between two requests for a line it is kept or not. Not to keep
+//! it costs the read at its end, if that is a read, and an equal part of the write: of the times
+//! between a write-back and the next one to the line, one that is not kept makes the line be
+//! written. Which times to keep, as many lines at once as there are ways, is a flow of least cost.
+//! What it costs in parts is a lower bound; what the same choice costs in full, an upper one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +17,8 @@ use rustc_hash::FxHashMap;
 
 use super::{Geometry, Request};
 
-/// Parts of a transfer in which costs are reckoned: rounded down, so that the lower bound stays one.
+/// Parts of a transfer in which costs are reckoned: rounded down, so that the lower bound stays
+/// one.
 const PARTS: i64 = 1 << 20;
 
 /// Bounds of the reads and writes of memory together.
@@ -40,8 +42,8 @@ struct Gap {
     write: Option<usize>,
 }
 
-/// Returns the bounds for a cache of this shape that is empty at first, of what it transfers from request `from` on.
-/// Lines that are dirty at the end are not written.
+/// Returns the bounds for a cache of this shape that is empty at first, of what it transfers from
+/// request `from` on. Lines that are dirty at the end are not written.
 pub fn bounds(geometry: Geometry, requests: impl Iterator<Item = Request>, from: usize) -> Bounds {
     let mut sets = vec![Vec::new(); geometry.sets];
     for (at, request) in requests.enumerate() {
@@ -90,7 +92,8 @@ fn of_set(ways: usize, requests: &[(bool, Request)]) -> (u64, u64) {
     (first_reads * PARTS as u64 + parts as u64, full)
 }
 
-/// Returns the times between requests in the order of their beginnings, and how many first requests read.
+/// Returns the times between requests in the order of their beginnings, and how many first requests
+/// read.
 fn gaps(requests: &[(bool, Request)]) -> (Vec<Gap>, u64) {
     let mut open: FxHashMap<u64, (usize, Option<usize>)> = FxHashMap::default();
     let (mut gaps, mut first_reads) = (Vec::new(), 0);
@@ -123,8 +126,9 @@ fn gaps(requests: &[(bool, Request)]) -> (Vec<Gap>, u64) {
     (gaps, first_reads)
 }
 
-/// Returns which gaps are kept so that those that are not cost least, no more than `ways` at a time: a flow of as many
-/// units along time, from gap to gap or beside them, by successive shortest paths.
+/// Returns which gaps are kept so that those that are not cost least, no more than `ways` at a
+/// time: a flow of as many units along time, from gap to gap or beside them, by successive shortest
+/// paths.
 fn keep(ways: usize, requests: usize, gaps: &[Gap], costs: &[i64]) -> Vec<bool> {
     let mut flow = Flow::new(requests + 1);
     for at in 0..requests {
@@ -146,7 +150,8 @@ fn keep(ways: usize, requests: usize, gaps: &[Gap], costs: &[i64]) -> Vec<bool> 
     edges.map(|edge| flow.room[edge] == 0).collect()
 }
 
-/// A network whose nodes are points in time. An edge has the number of its reverse but for the last bit.
+/// A network whose nodes are points in time. An edge has the number of its reverse but for the last
+/// bit.
 struct Flow {
     ends: Vec<u32>,
     room: Vec<u32>,

@@ -86,8 +86,8 @@ mod tests {
     use crate::llc::testing::request;
     use crate::llc::{Cache, Kind, Outcome};
 
-    /// The mixed access pattern of the paper: on a1 a2 a2 a1 b1 b2 b3 b4 a1 a2, SRRIP with 2 bits in 4 ways keeps
-    /// the reused a1 and a2 over the scan of b1 to b4, where LRU has lost them.
+    /// The mixed access pattern of the paper: on a1 a2 a2 a1 b1 b2 b3 b4 a1 a2, SRRIP with 2 bits
+    /// in 4 ways keeps the reused a1 and a2 over the scan of b1 to b4, where LRU has lost them.
     #[test]
     fn what_was_reused_survives_a_scan() {
         let geometry = Geometry { sets: 1, ways: 4 };

@@ -7,8 +7,8 @@
 //! highest bit selects the policy. It starts just below, with the first policy.
 //!
 //! The second policy is bimodal (section 4.2): it keeps a new line like the first one only now and
-//! then. The paper draws that at random; here it is every nth time, as hardware counts it (Jaleel et
-//! al., ISCA 2010, section 4.2).
+//! then. The paper draws that at random; here it is every nth time, as hardware counts it (Jaleel
+//! et al., ISCA 2010, section 4.2).
 
 use super::{Geometry, Sampled};
 use crate::params::Params;

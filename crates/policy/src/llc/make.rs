@@ -43,8 +43,8 @@ impl Make {
 /// A policy in the registry.
 pub type Entry = registry::Entry<Make>;
 
-/// A policy with its settings: `nhm:n=8,insert=lh`. Values that depend on the cache are checked when
-/// a policy is made.
+/// A policy with its settings: `nhm:n=8,insert=lh`. Values that depend on the cache are checked
+/// when a policy is made.
 pub type Spec = registry::Spec<Make>;
 
 impl Spec {

@@ -113,7 +113,8 @@ pub trait LlcPolicy: Send {
         tags.serve(self, requests, outcomes);
     }
 
-    /// Told of all requests to come, before the first, for policies that know the future ([`Make::ByFuture`]).
+    /// Told of all requests to come, before the first, for policies that know the future
+    /// ([`Make::ByFuture`]).
     fn foresee(&mut self, _requests: &mut dyn Iterator<Item = Request>) {}
 
     /// Called for each request before the look-up, for policies that sample sets.

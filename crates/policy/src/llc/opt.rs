@@ -1,11 +1,12 @@
-//! `opt`: evicts the line whose next use is furthest away (Belady, "A study of replacement algorithms for a
-//! virtual-storage computer", IBM Systems Journal 5(2), 1966: MIN).
+//! `opt`: evicts the line whose next use is furthest away (Belady, "A study of replacement
+//! algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966: MIN).
 //!
-//! It knows all requests beforehand ([`LlcPolicy::foresee`]), and no policy has fewer requests for lines that are not
-//! there, write-backs of the level above among them. The line that is requested bypasses the cache where its own next
-//! use is the furthest, unless `bypass=off`. Of lines that are not used again a clean one goes first. It is no bound of
-//! misses and write-backs together: to find the least of these is NP-complete (Beckmann, Gibbons, Haeupler and
-//! McGuffey, "Writeback-aware caching", APOCS 2020).
+//! It knows all requests beforehand ([`LlcPolicy::foresee`]), and no policy has fewer requests for
+//! lines that are not there, write-backs of the level above among them. The line that is requested
+//! bypasses the cache where its own next use is the furthest, unless `bypass=off`. Of lines that
+//! are not used again a clean one goes first. It is no bound of misses and write-backs together: to
+//! find the least of these is NP-complete (Beckmann, Gibbons, Haeupler and McGuffey,
+//! "Writeback-aware caching", APOCS 2020).
 
 use rustc_hash::FxHashMap;
 

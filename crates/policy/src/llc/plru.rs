@@ -1,9 +1,10 @@
 //! `plru`: a tree of bits for each set in place of the order of LRU.
 //!
-//! The ways of a set are the leaves of a binary tree. A bit at each node says in which half the victim is looked for;
-//! a use turns the bits on its way to the other half. A set of m ways needs m - 1 bits (Al-Zoubi, Milenkovic and
-//! Milenkovic, "Performance evaluation of cache replacement policies for the SPEC CPU2000 benchmark suite", ACM
-//! Southeast 2004, PLRUt). Where m is no power of two, the first half of a node has one way more than the second.
+//! The ways of a set are the leaves of a binary tree. A bit at each node says in which half the
+//! victim is looked for; a use turns the bits on its way to the other half. A set of m ways needs
+//! m - 1 bits (Al-Zoubi, Milenkovic and Milenkovic, "Performance evaluation of cache replacement
+//! policies for the SPEC CPU2000 benchmark suite", ACM Southeast 2004, PLRUt). Where m is no power
+//! of two, the first half of a node has one way more than the second.
 
 use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
 
@@ -23,8 +24,8 @@ pub const ENTRY: Entry = Entry {
 /// The `plru` policy.
 pub struct Plru {
     ways: usize,
-    /// The bits of each set, by the number of the node: the root is 1, and node n has 2n and 2n + 1 below it. A bit is
-    /// set if the victim is in the second half.
+    /// The bits of each set, by the number of the node: the root is 1, and node n has 2n and 2n + 1
+    /// below it. A bit is set if the victim is in the second half.
     trees: Vec<u64>,
 }
 

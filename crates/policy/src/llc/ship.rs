@@ -13,8 +13,8 @@
 //! is 1, so that an instruction is trusted until it is proven wrong once.
 //!
 //! Write-backs have no instruction. One that hits leaves the line's RRPV and its outcome as they
-//! are; one that misses fills with the highest value less one and teaches nothing, as in `ChampSim`.
-//! Loads and stores are treated alike.
+//! are; one that misses fills with the highest value less one and teaches nothing, as in
+//! `ChampSim`. Loads and stores are treated alike.
 
 use super::signature::signature;
 use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled};

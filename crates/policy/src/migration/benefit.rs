@@ -1,34 +1,39 @@
 //! `benefit`: pages change places if what that is expected to save is more than what it costs.
 //!
-//! Accesses are counted by page, one in some. Each time when each line of each page could have been accessed a
-//! share of `turns` times, pages of slow memory with many accesses are compared with those of fast memory with few,
-//! and counts lose the part of their worth that makes them count half after all of `turns`. A pair changes places if
+//! Accesses are counted by page, one in some. Each time when each line of each page could have been
+//! accessed a share of `turns` times, pages of slow memory with many accesses are compared with
+//! those of fast memory with few, and counts lose the part of their worth that makes them count
+//! half after all of `turns`. A pair changes places if
 //!
 //! ```text
 //! expect x more x time saved by an access > promotion + demotion
 //! ```
 //!
-//! where `more` is by how many accesses they differ: as much as was seen would be expected once more by one who rents
-//! skis and buys them once the rent has cost as much (Karlin et al. 1988); twice as much was found to be better.
+//! where `more` is by how many accesses they differ: as much as was seen would be expected once
+//! more by one who rents skis and buys them once the rent has cost as much (Karlin et al. 1988);
+//! twice as much was found to be better.
 //!
-//! A page has few samples by the time when it should move, and those that happen to be seen often are not those that
-//! are accessed often. So a page is taken to be as its neighbours are (of consecutive numbers, which come to memory
-//! together, and mostly belong to one object), but for as much of what it differs from them as samples would not differ by
-//! chance: the empirical Bayes estimate, as in James and Stein 1961, where counts have the variance of
-//! Poisson's distribution.
+//! A page has few samples by the time when it should move, and those that happen to be seen often
+//! are not those that are accessed often. So a page is taken to be as its neighbours are (of
+//! consecutive numbers, which come to memory together, and mostly belong to one object), but for as
+//! much of what it differs from them as samples would not differ by chance: the empirical Bayes
+//! estimate, as in James and Stein 1961, where counts have the variance of Poisson's distribution.
 //!
-//! A program may have been misjudged all the same, again and again. So moves are paid out of what fast memory has
-//! saved so far, and a share of the time (`slack`): a program is never slower than in slow memory alone by more
-//! than that share, however it behaves. With one access in many counted, that is as exact as the samples are.
+//! A program may have been misjudged all the same, again and again. So moves are paid out of what
+//! fast memory has saved so far, and a share of the time (`slack`): a program is never slower than
+//! in slow memory alone by more than that share, however it behaves. With one access in many
+//! counted, that is as exact as the samples are.
 //!
-//! Samples are paid as well. A share (`watch`) of what an access to slow memory loses is the most that they may cost
-//! for each access: a fraction of the most that there is to gain. Where they and the moves have cost more than what
-//! may be spent, every second of them is left out, and of those again, until that is no longer so.
+//! Samples are paid as well. A share (`watch`) of what an access to slow memory loses is the most
+//! that they may cost for each access: a fraction of the most that there is to gain. Where they and
+//! the moves have cost more than what may be spent, every second of them is left out, and of those
+//! again, until that is no longer so.
 //!
-//! A page has to be accessed some hundred to thousand times to pay for a move, which is what a shoot-down costs by
-//! an access. Defaults were the best on nine programs that are not Oskin & Loh's, with shoot-downs by interrupts and
-//! samples of 200 ns: `turns` of 8, 16, 32 and 64; `expect` of 1, 2, 3, 4 and 8 (with `turns` of 16); `watch` of 0.01, 0.02 and
-//! 0.04. 16, 32 and 64 neighbours are within 1 % of each other there.
+//! A page has to be accessed some hundred to thousand times to pay for a move, which is what a
+//! shoot-down costs by an access. Defaults were the best on nine programs that are not Oskin &
+//! Loh's, with shoot-downs by interrupts and samples of 200 ns: `turns` of 8, 16, 32 and 64;
+//! `expect` of 1, 2, 3, 4 and 8 (with `turns` of 16); `watch` of 0.01, 0.02 and 0.04. 16, 32 and 64
+//! neighbours are within 1 % of each other there.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -56,7 +61,8 @@ settings! {
         every: u32 = 16, 1..=1_000_000;
         /// share of what an access to slow memory loses that samples may cost
         watch: f64 = 0.02, 0.0001..=1.0;
-        /// accesses after which those counted before count half, as a multiple of the lines of all pages
+        /// accesses after which those counted before count half, as a multiple of the lines of all
+        /// pages
         turns: f64 = 32.0, 0.001..=1000.0;
         /// how many times as many accesses as were counted are expected
         expect: f64 = 2.0, 0.0..=100.0;
@@ -143,7 +149,8 @@ impl Benefit {
         self.set_every(every.clamp(least, least * FEWEST));
     }
 
-    /// Returns by what an access that was counted and the others for which it stands took longer in slow memory.
+    /// Returns by what an access that was counted and the others for which it stands took longer in
+    /// slow memory.
     fn lost(&self) -> u64 {
         u64::from(self.every) * self.costs.line_ps
     }
@@ -205,8 +212,8 @@ impl Benefit {
     }
 }
 
-/// Returns what is expected of counts of samples: their mean, and of what each differs from it the share of the variance that is
-/// more than that of samples, which is the mean.
+/// Returns what is expected of counts of samples: their mean, and of what each differs from it the
+/// share of the variance that is more than that of samples, which is the mean.
 fn shrunk(counts: &[f64]) -> Vec<f64> {
     let number = counts.len() as f64;
     if number < 2.0 {
@@ -300,8 +307,8 @@ mod tests {
 
     #[test]
     fn pages_change_places_once_that_pays_and_can_be_paid() {
-        // Pages are compared after 2 x 64 x 16/32 accesses, whose loss is 640 ns. Of counts of 0 and 64 the variance is
-        // 2048 and the mean 32, so that they are taken to be 0.5 and 63.5.
+        // Pages are compared after 2 x 64 x 16/32 accesses, whose loss is 640 ns. Of counts of 0
+        // and 64 the variance is 2048 and the mean 32, so that they are taken to be 0.5 and 63.5.
         let text = "benefit:every=1,turns=16,expect=1";
         let long = Duration::from_micros(40);
         let go = |page, to| Move {
@@ -325,7 +332,8 @@ mod tests {
 
     #[test]
     fn few_samples_say_more_of_neighbours_than_of_a_page() {
-        // Both have a mean of 3. The variance of the first is 3, as that of samples, and of the others 9.
+        // Both have a mean of 3. The variance of the first is 3, as that of samples, and of the
+        // others 9.
         assert_eq!(shrunk(&[2.0, 5.0, 2.0]), [3.0; 3]);
         assert_eq!(shrunk(&[0.0, 6.0, 3.0]), [1.0, 5.0, 3.0]);
         assert_eq!(shrunk(&[7.0]), [7.0]);

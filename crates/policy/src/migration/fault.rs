@@ -1,6 +1,7 @@
 //! `fault`: a page cache, which every page has to be in to be used.
 //!
-//! An access to slow memory is a fault, which brings the page in; the replacement policy chooses what leaves.
+//! An access to slow memory is a fault, which brings the page in; the replacement policy chooses
+//! what leaves.
 
 use super::{Entry, Make};
 

@@ -1,13 +1,15 @@
-//! `hot`: Linux's memory tiering: a page of slow memory that is accessed soon after it was marked is hot.
+//! `hot`: Linux's memory tiering: a page of slow memory that is accessed soon after it was marked
+//! is hot.
 //!
-//! Linux goes through the pages of slow memory bit by bit and takes access away; the next access to such a page
-//! is a *hint fault*. If it comes within the hot threshold, the page is promoted, unless too much was in the last
-//! second. The threshold follows the rate limit: it sinks if there are more candidates, and rises if there are
-//! fewer (Linux 6.1, kernel/sched/fair.c, `should_numa_migrate_memory`). While there is room, every hint fault
-//! promotes.
+//! Linux goes through the pages of slow memory bit by bit and takes access away; the next access to
+//! such a page is a *hint fault*. If it comes within the hot threshold, the page is promoted,
+//! unless too much was in the last second. The threshold follows the rate limit: it sinks if there
+//! are more candidates, and rises if there are fewer (Linux 6.1, kernel/sched/fair.c,
+//! `should_numa_migrate_memory`). While there is room, every hint fault promotes.
 //!
-//! For a page that comes to a full memory the one goes that was not accessed for longest, as far as accessed bits
-//! show it at the scans. Linux frees memory down to its watermarks in the background instead.
+//! For a page that comes to a full memory the one goes that was not accessed for longest, as far as
+//! accessed bits show it at the scans. Linux frees memory down to its watermarks in the background
+//! instead.
 
 use std::time::Duration;
 

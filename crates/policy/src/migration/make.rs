@@ -21,7 +21,8 @@ pub struct Costs {
     pub sample: Duration,
 }
 
-/// A new policy; `None` if slow memory serves no lines and each page in use has to be in fast memory.
+/// A new policy; `None` if slow memory serves no lines and each page in use has to be in fast
+/// memory.
 pub type Made = Result<Option<Box<dyn Migration>>, String>;
 
 /// Constructor of a policy for a fast memory of this number of pages.

@@ -1,18 +1,18 @@
-//! Migration: which pages lie in fast memory, where slow memory need not be left to be used.
+//! Migration: which pages lie in fast memory, where slow memory can be used in place.
 //!
-//! Behind DRAM there may be memory that serves lines by itself: DRAM behind die-stacked DRAM, a CXL expander,
-//! another NUMA node. A page there is not missing, only slower (*bypass*, Oskin & Loh 2015, VI), so that a policy
-//! may take its time to find out which pages are worth a move. A [`Migration`] policy has no clock and moves
-//! nothing. Its driver
+//! Behind DRAM there may be memory that serves lines by itself: DRAM behind die-stacked DRAM, a CXL
+//! expander, another NUMA node. A page there is not missing, only slower (*bypass*, Oskin & Loh
+//! 2015, VI), so that a policy may take its time to find out which pages are worth a move. A
+//! [`Migration`] policy has no clock and moves nothing. Its driver
 //!
 //! 1. asks [`Migration::came`] on which side a new page should lie;
-//! 2. shows it what the policy wants to see of the accesses: one in [`Migration::every`], pages accessed between
-//!    two scans ([`Migration::next_scan`]), and the first access to a page of [`Plan::hints`] since it was named,
-//!    which costs a fault;
+//! 2. shows it what the policy wants to see of the accesses: one in [`Migration::every`], pages
+//!    accessed between two scans ([`Migration::next_scan`]), and the first access to a page of
+//!    [`Plan::hints`] since it was named, which costs a fault;
 //! 3. carries out [`Plan::moves`] in their order.
 //!
-//! To add a policy: copy [`mod@never`], or [`sampled`] for one that moves pages, name it in [`REGISTRY`], and give it
-//! a slow twin in `tests/migration/slow.rs`.
+//! To add a policy: copy [`mod@never`], or [`sampled`] for one that moves pages, name it in
+//! [`REGISTRY`], and give it a slow twin in `tests/migration/slow.rs`.
 
 pub mod benefit;
 pub mod fault;
@@ -73,10 +73,12 @@ impl Plan {
 
 /// Decides which pages lie in fast memory.
 ///
-/// Times are those since the driver began, and do not go back. Pages that a policy was not told of, or that are
-/// gone, are ignored. After every move at most as many pages are fast as there is room for.
+/// Times are those since the driver began, and do not go back. Pages that a policy was not told of,
+/// or that are gone, are ignored. After every move at most as many pages are fast as there is room
+/// for.
 pub trait Migration: Send {
-    /// Handles what moves cost on this machine from now on; before it is told they are free and save nothing.
+    /// Handles what moves cost on this machine from now on; before it is told they are free and
+    /// save nothing.
     fn set_costs(&mut self, _costs: Costs) {}
 
     /// Handles a new page, and returns where it should lie.
@@ -85,7 +87,8 @@ pub trait Migration: Send {
     /// Forgets a page that was given back.
     fn gone(&mut self, page: PageId);
 
-    /// One access in how many the policy wants to see, up to the next that it does; `None` if it looks at none.
+    /// One access in how many the policy wants to see, up to the next that it does; `None` if it
+    /// looks at none.
     fn every(&self) -> Option<NonZeroU32> {
         None
     }

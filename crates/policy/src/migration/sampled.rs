@@ -1,8 +1,9 @@
 //! `sampled`: pages that were accessed in many of the last eight intervals are fast, others slow.
 //!
-//! The processor marks the page-table entries that it uses, and a scan at the end of each interval collects the
-//! marks. The last eight of a page are its history, as in the aging approximation of least recently used. Instead
-//! of scans, samples of the accesses can fill it (`every`): processors count events and report one in N.
+//! The processor marks the page-table entries that it uses, and a scan at the end of each interval
+//! collects the marks. The last eight of a page are its history, as in the aging approximation of
+//! least recently used. Instead of scans, samples of the accesses can fill it (`every`): processors
+//! count events and report one in N.
 
 use std::cmp::Reverse;
 use std::num::NonZeroU32;

@@ -1,8 +1,9 @@
-//! Hill climbing (Oskin & Loh 2015, III): all sites are in slow memory at first. Each is tried in fast memory by
-//! itself, and the one that gains most for its size stays there; this is repeated with the others.
+//! Hill climbing (Oskin & Loh 2015, III): all sites are in slow memory at first. Each is tried in
+//! fast memory by itself, and the one that gains most for its size stays there; this is repeated
+//! with the others.
 //!
-//! The paper repeats until all fast memory is allocated. Here it also ends where no site gains that still fits. Of
-//! sites that gain the same for their size the first is taken.
+//! The paper repeats until all fast memory is allocated. Here it also ends where no site gains that
+//! still fits. Of sites that gain the same for their size the first is taken.
 
 use super::{Evaluation, Found, Room};
 
@@ -74,7 +75,8 @@ mod tests {
         }
     }
 
-    /// By hand: 30 for 10 bytes come first, then 20 for 10, for which 60 for 40 has no room any more.
+    /// By hand: 30 for 10 bytes come first, then 20 for 10, for which 60 for 40 has no room any
+    /// more.
     #[test]
     fn the_best_for_its_size_is_taken_first() {
         let room = Room {

@@ -5,7 +5,8 @@ use super::{Evaluation, Found, Room};
 /// The most sites of an exhaustive search: a million placements.
 pub const MOST: usize = 20;
 
-/// Returns the best of all placements that fit; none where more than [`MOST`] sites fit by themselves.
+/// Returns the best of all placements that fit; none where more than [`MOST`] sites fit by
+/// themselves.
 pub fn exhaustive(room: &Room, evaluation: &mut impl Evaluation) -> Option<Found> {
     let sites: Vec<usize> = (0..room.bytes.len())
         .filter(|site| room.bytes[*site] <= room.fast)

@@ -1,8 +1,8 @@
-//! A knapsack: the sites whose gains, each by itself, sum up to most. It asks of each site once, and so does not see
-//! what sites do to each other.
+//! A knapsack: the sites whose gains, each by itself, sum up to most. It asks of each site once,
+//! and so does not see what sites do to each other.
 //!
-//! Sizes are rounded up to a 4096th of the fast memory, so that the time is bounded: the choice always fits, and is
-//! the best of those that fit rounded.
+//! Sizes are rounded up to a 4096th of the fast memory, so that the time is bounded: the choice
+//! always fits, and is the best of those that fit rounded.
 
 use super::{Evaluation, Found, Room};
 
@@ -28,7 +28,8 @@ pub fn knapsack(room: &Room, evaluation: &mut impl Evaluation) -> Found {
     }
 }
 
-/// Returns the sites with the largest sum of gains among those whose rounded sizes fit, by dynamic programming.
+/// Returns the sites with the largest sum of gains among those whose rounded sizes fit, by dynamic
+/// programming.
 fn fill(room: &Room, gains: &[u64]) -> Vec<usize> {
     let part = room.fast.div_ceil(PARTS).max(1);
     let parts = (room.fast / part) as usize;

@@ -1,9 +1,9 @@
-//! Static placement: which allocation sites of a program have their objects in fast memory, and which in slow memory
-//! (Oskin & Loh 2015, III).
+//! Static placement: which allocation sites of a program have their objects in fast memory, and
+//! which in slow memory (Oskin & Loh 2015, III).
 //!
-//! A search knows sites by number, with the bytes that each needs, and asks an [`Evaluation`] how long the program
-//! takes. The paper's evaluation is a run of the program; a simulation, or one that knows what a site changes, is
-//! one as well.
+//! A search knows sites by number, with the bytes that each needs, and asks an [`Evaluation`] how
+//! long the program takes. The paper's evaluation is a run of the program; a simulation, or one
+//! that knows what a site changes, is one as well.
 
 pub mod climb;
 pub mod exhaustive;

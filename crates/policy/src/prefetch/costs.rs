@@ -11,8 +11,8 @@ pub struct Costs {
     pub first_use: Duration,
     /// Processor time of a fetch, without the wait for the device.
     pub fetch: Duration,
-    /// Part of it that counts if the page would have come in any case: all of it, unless something is
-    /// learnt by it.
+    /// Part of it that counts if the page would have come in any case: all of it, unless something
+    /// is learnt by it.
     pub redundant: Duration,
 }
 
@@ -26,8 +26,8 @@ impl Costs {
         redundant: Duration::from_micros(4),
     };
 
-    /// Returns the costs where a read takes `read`, and all else is as measured for [`Self::DISK`], on whose
-    /// disk a read takes 53 us.
+    /// Returns the costs where a read takes `read`, and all else is as measured for [`Self::DISK`],
+    /// on whose disk a read takes 53 us.
     pub fn of_read(read: Duration) -> Self {
         let kernel = Self::DISK.demand - Duration::from_micros(53);
         Self {
@@ -57,9 +57,10 @@ impl Costs {
         }
     }
 
-    /// Whether the kernel's readahead pays that reads `read` pages ahead, of which `hits` are used. The
-    /// program itself makes room for each and waits for its transfer, which takes twice the processor
-    /// time of a fetch (measured: 5 us of transfer and 4 us of making room, where a fetch takes 4 us).
+    /// Whether the kernel's readahead pays that reads `read` pages ahead, of which `hits` are used.
+    /// The program itself makes room for each and waits for its transfer, which takes twice the
+    /// processor time of a fetch (measured: 5 us of transfer and 4 us of making room, where a fetch
+    /// takes 4 us).
     pub fn readahead_pays(&self, read: u64, hits: u64) -> bool {
         let cost = 2.0 * self.fetch.as_secs_f64();
         self.saved().as_secs_f64() * hits as f64 >= cost * read as f64

@@ -34,8 +34,8 @@ struct Hint {
 
 /// Capacity of [`Engine::suspect_sources`].
 const SUSPECT_SOURCES: usize = 4096;
-/// Pages issued behind an evicted one that may be evicted too: memory lets pages go in about the order in
-/// which they came.
+/// Pages issued behind an evicted one that may be evicted too: memory lets pages go in about the
+/// order in which they came.
 const SUSPECT_REACH: u64 = 64;
 
 /// Runs one predictor. A driver reports faults and first uses, and carries out the fetches.
@@ -97,8 +97,8 @@ impl Engine {
         self.predictor.set_costs(costs);
     }
 
-    /// Sets the readahead with which fetches are compared, before the first fault: the kernel's own, or
-    /// none if it reads single pages. A driver that sets it reports each demand fault to
+    /// Sets the readahead with which fetches are compared, before the first fault: the kernel's
+    /// own, or none if it reads single pages. A driver that sets it reports each demand fault to
     /// [`Engine::missed`].
     pub fn set_readahead(&mut self, readahead: Option<KernelReadahead>) {
         self.appraisal.compare_with(readahead);
@@ -129,8 +129,8 @@ impl Engine {
         self.predictor.set_window(window);
     }
 
-    /// Learns from the misses of an earlier run, before the first fault. Returns whether the predictor can
-    /// learn.
+    /// Learns from the misses of an earlier run, before the first fault. Returns whether the
+    /// predictor can learn.
     pub fn learn(&mut self, lesson: &Lesson) -> bool {
         self.predictor.learn(lesson)
     }
@@ -220,8 +220,8 @@ impl Engine {
             .is_some_and(|hint| hint.issued.is_some())
     }
 
-    /// Returns the source of an issued page if its prediction goes on: the program is expected to touch
-    /// the pages of such a source in the order in which they were issued.
+    /// Returns the source of an issued page if its prediction goes on: the program is expected to
+    /// touch the pages of such a source in the order in which they were issued.
     pub fn walk_of(&self, at: Location) -> Option<Source> {
         let hint = self.hints.get(&at)?;
         (hint.goes_on && hint.issued.is_some()).then_some(hint.source)

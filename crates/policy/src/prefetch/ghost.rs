@@ -1,9 +1,9 @@
 //! A ghost of the kernel's readahead: what it would have brought if nothing were fetched.
 //!
-//! Linux reads the neighbours of a faulted page with it (mm/swap_state.c). While fetches spare faults,
-//! the reads that these would have caused do not happen; so the ghost follows the faults that there
-//! would be without fetches: each touch of a page that it has not brought itself. It knows numbers of
-//! pages only.
+//! Linux reads the neighbours of a faulted page with it (mm/swap_state.c). While fetches spare
+//! faults, the reads that these would have caused do not happen; so the ghost follows the faults
+//! that there would be without fetches: each touch of a page that it has not brought itself. It
+//! knows numbers of pages only.
 
 use std::collections::VecDeque;
 
@@ -86,8 +86,8 @@ impl Ghost {
         }
     }
 
-    /// Handles a touch of a page that is in the tier unless somebody fetched it; returns whether readahead
-    /// would have brought it. A page whose slot is not known is left out.
+    /// Handles a touch of a page that is in the tier unless somebody fetched it; returns whether
+    /// readahead would have brought it. A page whose slot is not known is left out.
     pub fn touched(&mut self, at: Location, memory: &mut dyn Memory) -> bool {
         let place = match self.readahead.by {
             Neighbours::Addresses => (at.space, at.page.0),

@@ -1,4 +1,5 @@
-//! Misses of each thread, linked in their order; two misses that follow each other again are recorded once.
+//! Misses of each thread, linked in their order; two misses that follow each other again are
+//! recorded once.
 
 use std::hash::BuildHasher;
 
@@ -30,8 +31,8 @@ struct Latest {
 /// What a miss is to a history.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It followed the same other miss before: the place of that one in the history, and its place in the
-    /// index.
+    /// It followed the same other miss before: the place of that one in the history, and its place
+    /// in the index.
     Before {
         /// Place of the recorded miss.
         place: u32,
@@ -121,8 +122,8 @@ impl History {
         (miss.page == at.page && miss.space == at.space).then_some(place)
     }
 
-    /// Records a miss behind the one at `last`; returns its place, and whether all earlier misses were
-    /// forgotten because there was no room.
+    /// Records a miss behind the one at `last`; returns its place, and whether all earlier misses
+    /// were forgotten because there was no room.
     fn record(&mut self, last: Option<u32>, at: Location) -> (u32, bool) {
         let anew = self.log.len() >= self.most;
         if anew {

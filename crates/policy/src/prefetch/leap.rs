@@ -1,14 +1,14 @@
 //! `leap`: the distance that the majority of the latest faults keep, if there is one.
 //!
-//! Al Maruf & Chowdhury, "Effectively Prefetching Remote Memory with Leap", USENIX ATC 2020.
-//! Taken from it: the trend is the distance that has the majority (Boyer & Moore's vote) of the
-//! newest `history / split` distances, or of twice as many, and so on up to `history`: 32 and 4 in
-//! the authors' own code (github.com/SymbioticLab/Leap: `mm/swap_state.c`, and the example that sets
-//! it up). The window, which is how many pages are asked for, is the next power of two above the
+//! Al Maruf & Chowdhury, "Effectively Prefetching Remote Memory with Leap", USENIX ATC 2020. Taken
+//! from it: the trend is the distance that has the majority (Boyer & Moore's vote) of the newest
+//! `history / split` distances, or of twice as many, and so on up to `history`: 32 and 4 in the
+//! authors' own code (github.com/SymbioticLab/Leap: `mm/swap_state.c`, and the example that sets it
+//! up). The window, which is how many pages are asked for, is the next power of two above the
 //! number of fetched pages that were used since the last fault, at most `window`; it is never less
 //! than half of the last one, and where nothing was used it is one page if the fault follows the
-//! trend. With a majority the window lies ahead; without one it lies around the fault, along
-//! the last trend there was.
+//! trend. With a majority the window lies ahead; without one it lies around the fault, along the
+//! last trend there was.
 //!
 //! Different here: distances are between virtual pages instead of places in the swap area, a
 //! history belongs to a thread instead of a process, and the window goes up to 16 pages, the most

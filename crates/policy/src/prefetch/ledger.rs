@@ -1,12 +1,12 @@
 //! A ledger of fetches: from when a page was submitted, completed, faulted and touched, what became
 //! of its fetch.
 //!
-//! A driver cannot see the fate of a fetched page; it sees four kinds of events, each with its time.
-//! A *major* fault ends on a page that the fault has read by itself: a fault on a page that is under
-//! way waits for it and is a minor one. So a major fault on a submitted page means that the fault
-//! began before the fetch did, which then read nothing ([`Outcome::Reissued`]), or that the page had
-//! arrived and was evicted again ([`Outcome::Wasted`]); an eviction takes its time. Hence, over a
-//! run, `reads = issued + major faults - reissued`.
+//! A driver cannot see the fate of a fetched page; it sees four kinds of events, each with its
+//! time. A *major* fault ends on a page that the fault has read by itself: a fault on a page that
+//! is under way waits for it and is a minor one. So a major fault on a submitted page means that
+//! the fault began before the fetch did, which then read nothing ([`Outcome::Reissued`]), or that
+//! the page had arrived and was evicted again ([`Outcome::Wasted`]); an eviction takes its time.
+//! Hence, over a run, `reads = issued + major faults - reissued`.
 //!
 //! The ledger has no clock: times are durations since any moment that the driver chooses.
 
@@ -111,7 +111,8 @@ impl Ledger {
         (self.window as usize).saturating_sub(self.outstanding())
     }
 
-    /// Ends a page on which a major fault ended at `ended`; `None` if the page had not been fetched.
+    /// Ends a page on which a major fault ended at `ended`; `None` if the page had not been
+    /// fetched.
     pub fn faulted(&mut self, at: Location, ended: Duration) -> Option<Outcome> {
         let completed = self.end(at)?;
         let evicted = completed.is_some_and(|completed| ended > completed + self.timing.eviction);
@@ -136,8 +137,8 @@ impl Ledger {
         self.batch_of.retain(|at, _| at.space != space);
     }
 
-    /// Looks for touched pages with `is_touched`, at about `looks` pages; appends the pages that end
-    /// and their outcomes to `ended`.
+    /// Looks for touched pages with `is_touched`, at about `looks` pages; appends the pages that
+    /// end and their outcomes to `ended`.
     ///
     /// Looks at each batch from its two ends on as far as pages are touched, because a program that
     /// does what was predicted touches them in order; at all of its pages from time to time. After

@@ -1,4 +1,5 @@
-//! What a run leaves for the next run of the same program: its misses, in the order in which they came.
+//! What a run leaves for the next run of the same program: its misses, in the order in which they
+//! came.
 
 use rustc_hash::FxHashMap;
 
@@ -11,8 +12,8 @@ const MOST: usize = 1 << 20;
 /// Walks of one process: pages that a thread of it missed one after the other.
 pub type Walks = Vec<Vec<Page>>;
 
-/// Misses of an earlier run by process, in the order in which the processes missed first: process ids differ
-/// from run to run.
+/// Misses of an earlier run by process, in the order in which the processes missed first: process
+/// ids differ from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lesson(Vec<Walks>);
 
@@ -165,8 +166,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is recorded of a run that repeats no pair of misses is the run, and a lesson that is learned
-        /// and recorded again is the same.
+        /// What is recorded of a run that repeats no pair of misses is the run, and a lesson that
+        /// is learned and recorded again is the same.
         #[test]
         fn a_lesson_is_the_order_of_misses(steps in prop::collection::vec((0..3_u32, 1..50_u64), 1..200)) {
             let mut page = 0;

@@ -100,9 +100,9 @@ impl Prediction {
 }
 
 /// Returns the number of fetched pages that may wait to be used, for a DRAM of `dram_pages` pages:
-/// three sixteenths of DRAM, at least 64, at most 2048, which is enough to keep a device busy. With one
-/// sixteenth, pages that were never used filled the window of a DRAM of 42 MB, and 60 % of the demand
-/// faults of a sparse solver were on pages that waited for room in it: 80 s, and 42 s so.
+/// three sixteenths of DRAM, at least 64, at most 2048, which is enough to keep a device busy. With
+/// one sixteenth, pages that were never used filled the window of a DRAM of 42 MB, and 60 % of the
+/// demand faults of a sparse solver were on pages that waited for room in it: 80 s, and 42 s so.
 pub fn window(dram_pages: u64) -> u64 {
     (dram_pages * 3 / 16).clamp(64, 2048)
 }
@@ -156,8 +156,8 @@ pub trait Predictor: Send {
         false
     }
 
-    /// Whether a driver may try what fetching is worth, and leave it out while it is worth nothing. A
-    /// predictor that was asked for by name fetches all the same.
+    /// Whether a driver may try what fetching is worth, and leave it out while it is worth nothing.
+    /// A predictor that was asked for by name fetches all the same.
     fn may_rest(&self) -> bool {
         false
     }
@@ -174,7 +174,8 @@ pub trait Predictor: Send {
         0
     }
 
-    /// Learns from the misses of an earlier run, before the first fault. Returns whether it can learn.
+    /// Learns from the misses of an earlier run, before the first fault. Returns whether it can
+    /// learn.
     fn learn(&mut self, _lesson: &Lesson) -> bool {
         false
     }

@@ -1,8 +1,9 @@
 //! Whether fetches make way for demand faults.
 //!
-//! A thread whose pages are foreseen is served best by many reads in flight. Another thread, whose faults
-//! nobody foresaw, then waits behind all of them: demand comes first (Fedorov 2016, section 5.4.3). A single
-//! thread has only one fault at a time, and fetches that make way would cost it more than they spare.
+//! A thread whose pages are foreseen is served best by many reads in flight. Another thread, whose
+//! faults nobody foresaw, then waits behind all of them: demand comes first (Fedorov 2016, section
+//! 5.4.3). A single thread has only one fault at a time, and fetches that make way would cost it
+//! more than they spare.
 
 use rustc_hash::FxHashMap;
 
@@ -53,8 +54,8 @@ impl Precedence {
         }
     }
 
-    /// Ends an epoch. Returns whether fetches make way in the next: some thread waits for fetches, and another
-    /// for pages that nobody foresaw.
+    /// Ends an epoch. Returns whether fetches make way in the next: some thread waits for fetches,
+    /// and another for pages that nobody foresaw.
     pub fn end_epoch(&mut self) -> bool {
         let mut threads = self.threads.values();
         let follows = threads.clone().any(|faults| faults.follows());

@@ -59,8 +59,8 @@ const WALKS: usize = 16;
 /// Share of fetched pages that must have been used for predictions to grow.
 const RELIABLE: f64 = 0.6;
 
-/// The `replay` predictor. A recorded miss takes 16 bytes, and the index 4 for each that there is room
-/// for: 5 MB with the default of 262144 misses, 0.5 % of the memory that they are pages of.
+/// The `replay` predictor. A recorded miss takes 16 bytes, and the index 4 for each that there is
+/// room for: 5 MB with the default of 262144 misses, 0.5 % of the memory that they are pages of.
 pub struct Replay {
     settings: ReplaySettings,
     history: History,

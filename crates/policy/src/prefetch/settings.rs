@@ -19,8 +19,8 @@ pub enum Order {
 pub enum Trigger {
     /// Demand faults (Fedorov 2016; Awad 2016).
     Faults,
-    /// Demand faults and the first use of a fetched page, which counts as a fault of the thread that
-    /// the page was fetched for (Oskin & Loh 2015, V.C).
+    /// Demand faults and the first use of a fetched page, which counts as a fault of the thread
+    /// that the page was fetched for (Oskin & Loh 2015, V.C).
     FirstUse,
 }
 

@@ -54,7 +54,8 @@ life_story! {
         predicted, "";
         /// predictions dropped before the queue: in memory, in flight, or not in the tier
         filtered, "filtered before the queue";
-        /// predictions pushed out of the secondary queue by newer ones, or whose address space ended
+        /// predictions pushed out of the secondary queue by newer ones, or whose address space
+        /// ended
         wiped, "wiped from the queue";
         /// predictions found in memory when their turn came
         in_memory, "in memory at their turn";

@@ -1,15 +1,17 @@
-//! A trial of fetching itself: pairs of short arms, one with fetches and one without, in random order.
+//! A trial of fetching itself: pairs of short arms, one with fetches and one without, in random
+//! order.
 //!
-//! What a program would do without fetches is modelled by [`super::ghost`]; a trial measures it. Arms of
-//! one pair are neighbours in time, so that the phases of a program matter little, and their order is
-//! drawn, so that its rhythm does not matter either. An arm is the better, the more pages the program
-//! touched for the first time since they left memory, by whatever kind of fault: processor time in user
-//! mode would be the better measure of progress, but kernels mostly count it in ticks of 4 ms. (Faults on
-//! pages that fetches displaced count as progress; [`super::Worth`] judges these.) Each pair tells only
-//! which arm was better, because times have long tails. After each the trial may stop: a sequential test of Wald (1945) between
-//! «seven of ten pairs are for fetching» and «seven of ten are against it» stops when one side leads by
-//! `LEAD` pairs. Then it is wrong in at most (3/7)^4 / (1 + (3/7)^4) = 3.3 % of the trials in which
-//! either is true; where both ways are equal, it needs 16 pairs in the mean.
+//! What a program would do without fetches is modelled by [`super::ghost`]; a trial measures it.
+//! Arms of one pair are neighbours in time, so that the phases of a program matter little, and
+//! their order is drawn, so that its rhythm does not matter either. An arm is the better, the more
+//! pages the program touched for the first time since they left memory, by whatever kind of fault:
+//! processor time in user mode would be the better measure of progress, but kernels mostly count it
+//! in ticks of 4 ms. (Faults on pages that fetches displaced count as progress; [`super::Worth`]
+//! judges these.) Each pair tells only which arm was better, because times have long tails. After
+//! each the trial may stop: a sequential test of Wald (1945) between «seven of ten pairs are for
+//! fetching» and «seven of ten are against it» stops when one side leads by `LEAD` pairs. Then it
+//! is wrong in at most (3/7)^4 / (1 + (3/7)^4) = 3.3 % of the trials in which either is true; where
+//! both ways are equal, it needs 16 pairs in the mean.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -110,8 +112,8 @@ fn draw(random: &mut SplitMix64) -> bool {
     random.next_u64() >> 63 == 1
 }
 
-/// Returns 1 if a program touched pages faster in the arm `with`, -1 if it was slower, and 0 if that cannot be
-/// told.
+/// Returns 1 if a program touched pages faster in the arm `with`, -1 if it was slower, and 0 if
+/// that cannot be told.
 fn compare(with: Arm, without: Arm) -> i32 {
     if with.touched + without.touched < ENOUGH {
         return 0;
@@ -140,8 +142,8 @@ mod tests {
         }
     }
 
-    /// Runs a trial whose arms `touch` tells, by the number of the arm and whether it fetches; returns its
-    /// finding, and its number of pairs if it is decided within a thousand.
+    /// Runs a trial whose arms `touch` tells, by the number of the arm and whether it fetches;
+    /// returns its finding, and its number of pairs if it is decided within a thousand.
     fn run(seed: u64, mut touch: impl FnMut(u64, bool) -> Arm) -> (Finding, u64) {
         let mut trial = Trial::new(seed);
         for number in 0..2000 {
@@ -187,8 +189,8 @@ mod tests {
         assert_eq!(run(1, |_, _| arm(1000)), (Finding::Undecided, 1000));
     }
 
-    /// Times of an arm's touches with a long tail, those with fetches `share` as long: 3000 trials; returns how
-    /// many found each way, and the mean number of pairs.
+    /// Times of an arm's touches with a long tail, those with fetches `share` as long: 3000 trials;
+    /// returns how many found each way, and the mean number of pairs.
     fn outcomes(share: f64) -> (u32, u32, f64) {
         let (mut pays, mut not, mut pairs) = (0, 0, 0);
         for seed in 0..3000 {

@@ -49,8 +49,8 @@ impl Worth {
         costs.saved().as_secs_f64() * (self.used as f64 + LATE * self.late as f64)
     }
 
-    /// Returns the time in seconds that was lost: by pages that were wasted, and by the work for those
-    /// that would have come in any case.
+    /// Returns the time in seconds that was lost: by pages that were wasted, and by the work for
+    /// those that would have come in any case.
     pub fn lost(&self, costs: &Costs) -> f64 {
         costs.lost().as_secs_f64() * self.wasted as f64
             + costs.redundant.as_secs_f64() * self.redundant as f64
@@ -113,8 +113,8 @@ impl Appraisal {
         }
     }
 
-    /// Handles the touch of a fetched page, once; returns whether readahead would have brought it, where
-    /// that pays.
+    /// Handles the touch of a fetched page, once; returns whether readahead would have brought it,
+    /// where that pays.
     pub(super) fn is_redundant(
         &mut self,
         at: Location,
@@ -187,8 +187,8 @@ mod tests {
         );
     }
 
-    /// Fetched and used in the order of places: of each block of eight, readahead would have brought all
-    /// but the first.
+    /// Fetched and used in the order of places: of each block of eight, readahead would have
+    /// brought all but the first.
     #[test]
     fn a_pass_in_the_order_of_places_is_worth_the_first_of_each_block() {
         let mut appraisal = Appraisal::default();

@@ -26,8 +26,8 @@
 //! Differences from the kernel: a page that was freed leaves DRAM only when its room is wanted, and
 //! a touch until then is a hit, though it leaves all the same; the lengths of the queues are known
 //! exactly as a reclaim begins, and not by statistics of some time before; memory is reclaimed when
-//! it is full and not by watermarks; there are neither files nor zones; a page is written by the time
-//! of the next reclaim, and a touch of it until then is no fault.
+//! it is full and not by watermarks; there are neither files nor zones; a page is written by the
+//! time of the next reclaim, and a touch of it until then is no fault.
 
 use std::mem;
 
@@ -182,7 +182,8 @@ impl Linux {
         Some(page)
     }
 
-    /// Frees pages, and has dirty ones written; neither if all that were looked at had been accessed.
+    /// Frees pages, and has dirty ones written; neither if all that were looked at had been
+    /// accessed.
     fn reclaim(&mut self) {
         self.shrink();
         while let Some((page, _)) = self.queues.pop_back(Queue::Writing) {
@@ -214,7 +215,8 @@ impl Linux {
         }
     }
 
-    /// Looks at inactive pages in their turn. Those that were not accessed are freed, or written if they are dirty.
+    /// Looks at inactive pages in their turn. Those that were not accessed are freed, or written if
+    /// they are dirty.
     fn look_at(&mut self, pages: usize) {
         for _ in 0..pages.min(self.queues.len(Queue::Inactive)) {
             let Some((page, state)) = self.queues.pop_back(Queue::Inactive) else {
@@ -316,8 +318,8 @@ mod tests {
         assert_eq!(evictions(&mut linux, &[6, 7]), [3, 5]);
     }
 
-    /// A DRAM of 128 pages after the second reclaim, in which the pages of `again` became active: they had been
-    /// spared in the first one and were touched again.
+    /// A DRAM of 128 pages after the second reclaim, in which the pages of `again` became active:
+    /// they had been spared in the first one and were touched again.
     fn active(again: std::ops::Range<u32>) -> Linux {
         let mut linux = Linux::new(128);
         let pages: Vec<_> = (0..129).chain(again.clone()).chain(129..178).collect();

@@ -92,8 +92,9 @@ pub trait Replacement: Send {
     /// Marks a resident page as clean: its content was written to the slower tier.
     fn cleaned(&mut self, _page: PageId) {}
 
-    /// Returns resident pages that are to be written to the slower tier now, and stay; the policy takes them for
-    /// clean. Called after each call that evicts; a driver that does not write them writes them when they leave.
+    /// Returns resident pages that are to be written to the slower tier now, and stay; the policy
+    /// takes them for clean. Called after each call that evicts; a driver that does not write them
+    /// writes them when they leave.
     fn writes(&mut self) -> Vec<PageId> {
         Vec::new()
     }

@@ -1,4 +1,5 @@
-//! The misses of a task after its turn has begun: Fedorov 2016, figure 3.3, learnt while the task runs.
+//! The misses of a task after its turn has begun: Fedorov 2016, figure 3.3, learnt while the task
+//! runs.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ const MEMORY: f64 = 8.0;
 
 /// A task's misses per time, by the time since its turn began.
 ///
-/// Time is divided into bins, each about half as long again as the one before it: the curve is steep at first.
-/// Each bin holds the misses and the time of recent turns that came so far.
+/// Time is divided into bins, each about half as long again as the one before it: the curve is
+/// steep at first. Each bin holds the misses and the time of recent turns that came so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     bins: Vec<Bin>,
@@ -85,8 +86,8 @@ impl Curve {
         ends.find(|end| *end > time)
     }
 
-    /// Returns the ends of bins and the misses that a turn has until there, as far as the curve is known; from
-    /// the last known bin on at its rate.
+    /// Returns the ends of bins and the misses that a turn has until there, as far as the curve is
+    /// known; from the last known bin on at its rate.
     pub fn totals(&self) -> impl Iterator<Item = (Duration, f64)> {
         let (mut begin, mut total, mut rate) = (0.0, 0.0, 0.0);
         self.stretches().map(move |stretch| {

@@ -1,13 +1,14 @@
 //! Whose turn is next among the tasks of a core: the task that has received the least time.
 //!
-//! The rule of the kernel's fair scheduler, which Fedorov 2016 relies on (3.5.3, 3.5.4): each task has a
-//! virtual time, the time that it has run, divided by its weight; the task whose virtual time is least is
-//! next. A turn of 30 ms costs as much virtual time as ten of 3 ms, so that a task with long turns waits
-//! longer for the next one. Of tasks that never sleep the virtual times differ by no more than the longest turn:
-//! only the one that is last of all runs.
+//! The rule of the kernel's fair scheduler, which Fedorov 2016 relies on (3.5.3, 3.5.4): each task
+//! has a virtual time, the time that it has run, divided by its weight; the task whose virtual time
+//! is least is next. A turn of 30 ms costs as much virtual time as ten of 3 ms, so that a task with
+//! long turns waits longer for the next one. Of tasks that never sleep the virtual times differ by
+//! no more than the longest turn: only the one that is last of all runs.
 //!
-//! A task that joins, or that comes back from sleep, begins at the least virtual time of those that wait, if its
-//! own is not later: it has no claim to time in which it did not wait, and sleep does not make a long turn undone.
+//! A task that joins, or that comes back from sleep, begins at the least virtual time of those that
+//! wait, if its own is not later: it has no claim to time in which it did not wait, and sleep does
+//! not make a long turn undone.
 
 use std::time::Duration;
 
@@ -38,8 +39,8 @@ impl Fair {
     /// The weight of a task with the usual priority, as the kernel's.
     pub const USUAL_WEIGHT: u32 = 1024;
 
-    /// Adds a task that can run now, new or after it slept, with its weight; one that is there gets the
-    /// weight. A weight of 2048 is worth twice the time of 1024; 0 counts as 1.
+    /// Adds a task that can run now, new or after it slept, with its weight; one that is there gets
+    /// the weight. A weight of 2048 is worth twice the time of 1024; 0 counts as 1.
     pub fn join(&mut self, task: Task, weight: u32) {
         let weight = f64::from(weight.max(1)) / f64::from(Self::USUAL_WEIGHT);
         let least = self.least;
@@ -73,14 +74,14 @@ impl Fair {
         self.go_on();
     }
 
-    /// Returns the task whose turn is next: the one with the least virtual time, and of several the one that
-    /// ran longest ago.
+    /// Returns the task whose turn is next: the one with the least virtual time, and of several the
+    /// one that ran longest ago.
     pub fn next(&self) -> Option<Task> {
         self.next_of(|_| true)
     }
 
-    /// Same as [`Fair::next`], of the tasks that may run: several cores share the tasks, each of which has its turn
-    /// on one core, and may be bound to some of them.
+    /// Same as [`Fair::next`], of the tasks that may run: several cores share the tasks, each of
+    /// which has its turn on one core, and may be bound to some of them.
     pub fn next_of(&self, may: impl Fn(Task) -> bool) -> Option<Task> {
         let those = self.waiting().filter(|claim| may(claim.task));
         least_of(those).map(|claim| claim.task)

@@ -1,9 +1,9 @@
 //! `fill`: a turn ends when the task has filled a preset share of the last-level cache.
 //!
-//! Fedorov 2016, section 3.5.4. The kernel counts the misses of each timeslice (MPTS), and gives a thread as
-//! many timeslices as fill the share. Here the misses of the turn itself are counted: the next report is due
-//! when they would reach the share at the rate so far. The paper leaves open the share, and the bounds, which
-//! a task needs that misses nearly never, or all the time.
+//! Fedorov 2016, section 3.5.4. The kernel counts the misses of each timeslice (MPTS), and gives a
+//! thread as many timeslices as fill the share. Here the misses of the turn itself are counted: the
+//! next report is due when they would reach the share at the rate so far. The paper leaves open the
+//! share, and the bounds, which a task needs that misses nearly never, or all the time.
 
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ pub const ENTRY: Entry = Entry {
     }),
 };
 
-/// Shortest time between two reports. The rate falls while the cache is filled, so that the share is
-/// expected too early, again and again.
+/// Shortest time between two reports. The rate falls while the cache is filled, so that the share
+/// is expected too early, again and again.
 const STEP: Duration = Duration::from_micros(250);
 
 settings! {

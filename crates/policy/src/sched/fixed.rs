@@ -1,7 +1,7 @@
 //! `static`: all turns have the same length.
 //!
-//! Fedorov 2016, sections 3.3 and 3.4: timeslice aggregation, with turns of 15, 30, 45 and 70 ms in figure
-//! 3.5. The gain is nearly all there from 30 to 45 ms on, at 16 MB.
+//! Fedorov 2016, sections 3.3 and 3.4: timeslice aggregation, with turns of 15, 30, 45 and 70 ms in
+//! figure 3.5. The gain is nearly all there from 30 to 45 ms on, at 16 MB.
 
 use std::time::Duration;
 

@@ -18,8 +18,8 @@ pub struct Machine {
 }
 
 impl Default for Machine {
-    /// The machine of Fedorov 2016, 3.1 and 3.4.1: 16 MB, 200 cycles at 2 GHz; the time of a switch is
-    /// assumed.
+    /// The machine of Fedorov 2016, 3.1 and 3.4.1: 16 MB, 200 cycles at 2 GHz; the time of a switch
+    /// is assumed.
     fn default() -> Self {
         Self {
             lines: (16 << 20) / 64,

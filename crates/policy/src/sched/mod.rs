@@ -1,28 +1,31 @@
 //! Turns: for how long a task keeps a core before the next task of that core runs.
 //!
-//! Tasks that take turns on a core throw each other's lines out of the last-level cache, and each begins its
-//! turn with misses that fill the cache again. A longer turn spreads these misses over more time, and makes
-//! the other tasks wait for longer. Fedorov 2016, chapter 3 ("Variable-Timeslice Thread Scheduling").
+//! Tasks that take turns on a core throw each other's lines out of the last-level cache, and each
+//! begins its turn with misses that fill the cache again. A longer turn spreads these misses over
+//! more time, and makes the other tasks wait for longer. Fedorov 2016, chapter 3
+//! ("Variable-Timeslice Thread Scheduling").
 //!
 //! A [`Turns`] policy has no clock and switches nothing. A driver reports to it:
 //!
-//! 1. [`Turns::begin`]: a task's turn begins. The answer is a [`Plan`]: the expected length of the turn, and
-//!    the time after which the driver should report.
-//! 2. [`Turns::progress`]: the time that the task has run in this turn, and its misses. The answer is
+//! 1. [`Turns::begin`]: a task's turn begins. The answer is a [`Plan`]: the expected length of the
+//!    turn, and the time after which the driver should report.
+//! 2. [`Turns::progress`]: the time that the task has run in this turn, and its misses. The answer
+//!    is
 //!    [`Next`]: report again later, or end the turn. A turn of which nothing is reported goes on.
 //! 3. [`Turns::end`]: the turn has ended, and why.
 //!
-//! Time is the task's own time on the core: what others take meanwhile does not count. A driver with a
-//! mechanism that must be told beforehand, as a slice of the kernel's scheduler, sets [`Plan::turn`] and
-//! reports how the turn ended.
+//! Time is the task's own time on the core: what others take meanwhile does not count. A driver
+//! with a mechanism that must be told beforehand, as a slice of the kernel's scheduler, sets
+//! [`Plan::turn`] and reports how the turn ended.
 //!
 //! # Fairness
 //!
-//! A policy says how long a turn is and not whose turn comes next. That is [`Fair`]'s part: the task that has
-//! received the least time of its core, by its weight, is next, as in the kernel's scheduler (3.5.3, 3.5.4).
-//! A task with long turns then has fewer of them, and the times that two tasks have received differ by
-//! no more than the longest turn, whichever policy is in force. A driver that leaves that choice to the kernel
-//! keeps the contract likewise, since the kernel accounts for a long turn as for several short ones.
+//! A policy says how long a turn is and not whose turn comes next. That is [`Fair`]'s part: the
+//! task that has received the least time of its core, by its weight, is next, as in the kernel's
+//! scheduler (3.5.3, 3.5.4). A task with long turns then has fewer of them, and the times that two
+//! tasks have received differ by no more than the longest turn, whichever policy is in force. A
+//! driver that leaves that choice to the kernel keeps the contract likewise, since the kernel
+//! accounts for a long turn as for several short ones.
 //!
 //! To add a policy: copy [`fixed`], and name it in [`REGISTRY`].
 
@@ -42,7 +45,8 @@ pub use fair::Fair;
 pub use make::{Entry, Machine, Made, Make, Spec};
 pub use registry::REGISTRY;
 
-/// A task that takes turns: a thread of a program. A driver may reuse numbers after [`Turns::forget`].
+/// A task that takes turns: a thread of a program. A driver may reuse numbers after
+/// [`Turns::forget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Task(pub u32);
 
@@ -86,8 +90,8 @@ pub enum Ended {
 
 /// Decides how long turns are.
 ///
-/// Calls in any order are allowed, about any task: a report without a beginning begins a turn, and time or
-/// misses that go back count as none.
+/// Calls in any order are allowed, about any task: a report without a beginning begins a turn, and
+/// time or misses that go back count as none.
 pub trait Turns: Send {
     /// Handles the beginning of a task's turn.
     fn begin(&mut self, task: Task) -> Plan;
@@ -106,8 +110,8 @@ pub trait Turns: Send {
         false
     }
 
-    /// Returns the misses per time after the beginning of a turn that the policy has learnt of a task, for
-    /// results (figure 3.3).
+    /// Returns the misses per time after the beginning of a turn that the policy has learnt of a
+    /// task, for results (figure 3.3).
     fn curve(&self, _: Task) -> Option<&Curve> {
         None
     }

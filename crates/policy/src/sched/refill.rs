@@ -1,19 +1,20 @@
 //! `refill`: a turn lasts as long as it takes for the misses at its beginning to pay.
 //!
-//! A turn costs a switch and the misses that fill the cache again. Spread over the turn's time, this is least
-//! where one more moment costs as much as the moments so far did on average: the marginal-value theorem
-//! (Charnov 1976), by which an animal leaves a place where it feeds. With the misses M(t) of a turn until
-//! time t, the turn ends where
+//! A turn costs a switch and the misses that fill the cache again. Spread over the turn's time,
+//! this is least where one more moment costs as much as the moments so far did on average: the
+//! marginal-value theorem (Charnov 1976), by which an animal leaves a place where it feeds. With
+//! the misses M(t) of a turn until time t, the turn ends where
 //!
 //! (M(t) x time of a miss + time of a switch) / t
 //!
-//! is least. M is learnt for each task while it runs ([`Curve`], Fedorov 2016, figure 3.3). Misses that
-//! a task has all the time, whatever its turns, add the same to each t, and do not matter.
+//! is least. M is learnt for each task while it runs ([`Curve`], Fedorov 2016, figure 3.3). Misses
+//! that a task has all the time, whatever its turns, add the same to each t, and do not matter.
 //!
-//! Misses that only fall make the average fall for ever, slower and slower, while the other tasks wait. So
-//! the shortest turn is taken whose average is within a fifth of a percentage point, by default, of the least one
-//! that the bounds allow. Where the curve is not known yet it is taken to go on as it was last, so that turns grow
-//! into it; one turn in 16 is twice as long, to see whether the curve has changed there.
+//! Misses that only fall make the average fall for ever, slower and slower, while the other tasks
+//! wait. So the shortest turn is taken whose average is within a fifth of a percentage point, by
+//! default, of the least one that the bounds allow. Where the curve is not known yet it is taken to
+//! go on as it was last, so that turns grow into it; one turn in 16 is twice as long, to see
+//! whether the curve has changed there.
 
 use std::time::Duration;
 
@@ -234,8 +235,8 @@ mod tests {
         usual
     }
 
-    /// 20,000 misses of 100 ns within the first 4 ms: 2 ms a turn. Turns of 100 ms cost 2 %, so that those
-    /// of 64 ms, 3.1 %, are within 1.2 %, and those of 48 ms, 4.2 %, are not.
+    /// 20,000 misses of 100 ns within the first 4 ms: 2 ms a turn. Turns of 100 ms cost 2 %, so
+    /// that those of 64 ms, 3.1 %, are within 1.2 %, and those of 48 ms, 4.2 %, are not.
     #[test]
     fn a_turn_ends_where_misses_are_paid_for() {
         let misses = |ms: f64| 5_000.0 * ms.min(4.0);

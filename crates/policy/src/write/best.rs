@@ -1,8 +1,9 @@
-//! `best`: of several schemes that which writes the fewest bytes of the page at hand, within a stated time.
+//! `best`: of several schemes that which writes the fewest bytes of the page at hand, within a
+//! stated time.
 //!
 //! A policy has no clock, so the time of a scheme is what it was measured to take for a page
-//! ([`Make::nanos`]): schemes are tried in their order as long as the sum stays within the time. The first is
-//! always tried.
+//! ([`Make::nanos`]): schemes are tried in their order as long as the sum stays within the time.
+//! The first is always tried.
 
 use super::{Coder, Contents, Depends, Entry, Form, Make, Place, Spec, Written};
 use crate::params::Params;

@@ -16,8 +16,8 @@ pub struct Written {
     pub sectors: u64,
     /// Cells that are programmed, one a bit.
     pub cells: u64,
-    /// Bytes that only say how the others are to be read: of those above, or in cells of their own beside
-    /// the words.
+    /// Bytes that only say how the others are to be read: of those above, or in cells of their own
+    /// beside the words.
     pub metadata: u64,
     /// Lines of the page of which something is written, a bit each; of several pages, those of any.
     #[cfg_attr(feature = "serde", serde(skip))]

@@ -1,8 +1,8 @@
 //! `dcw`: data-comparison write, which programs only cells whose value changes.
 //!
-//! Yang et al., "A low power phase-change random access memory using a data-comparison write scheme",
-//! ISCAS 2007; Awad 2016, section 5.1.2. The device reads what its cells hold before it writes. This
-//! saves most where a page goes back to its place; elsewhere half of the cells change.
+//! Yang et al., "A low power phase-change random access memory using a data-comparison write
+//! scheme", ISCAS 2007; Awad 2016, section 5.1.2. The device reads what its cells hold before it
+//! writes. This saves most where a page goes back to its place; elsewhere half of the cells change.
 
 use super::place::LINE_BYTES;
 use super::{Coder, Contents, Depends, Entry, Form, Make, Place, Written};

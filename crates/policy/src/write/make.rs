@@ -9,8 +9,9 @@ use crate::registry;
 pub struct Make {
     /// Whether clean pages are not written.
     pub inclusive: bool,
-    /// Nanoseconds that a page takes with default settings, for [`super::best`]: those of the slowest of the kinds
-    /// of pages of `benches/write.rs`, whose medians on an otherwise idle AMD EPYC these are.
+    /// Nanoseconds that a page takes with default settings, for [`super::best`]: those of the
+    /// slowest of the kinds of pages of `benches/write.rs`, whose medians on an otherwise idle AMD
+    /// EPYC these are.
     pub nanos: u32,
     /// Makes what lays pages down, by its own settings.
     pub coder: fn(&mut Params) -> Result<Box<dyn Coder>, String>,

@@ -1,17 +1,17 @@
-//! `mfwr`: most frequent word reduction. The words that occur most often in a page are written once,
-//! with a map of where they occur, and the other words are packed behind.
+//! `mfwr`: most frequent word reduction. The words that occur most often in a page are written
+//! once, with a map of where they occur, and the other words are packed behind.
 //!
 //! Awad 2016, section 5.1.1 and figure 5. A coded page is, from the start of its place:
 //!
 //! - the most frequent words, one or two or three;
-//! - the map: a bit for each word of the page if there is one most frequent word, or two bits; 0 says
-//!   that the word is packed, and n that it is the nth most frequent word;
+//! - the map: a bit for each word of the page if there is one most frequent word, or two bits; 0
+//!   says that the word is packed, and n that it is the nth most frequent word;
 //! - the other words, in their order.
 //!
 //! It is written in whole lines. Where that is not less than a page, the page is written as it is.
 //! Words and map may be kept in page tables instead, as the paper says; here they count as written.
-//! The paper leaves open which of several equally frequent words is taken: it makes no difference for
-//! what is written.
+//! The paper leaves open which of several equally frequent words is taken: it makes no difference
+//! for what is written.
 
 use super::most_frequent::{self, Word};
 use super::page::Page;
@@ -77,16 +77,16 @@ impl<const BYTES: usize> Mfwr<BYTES> {
         (map, map + self.bits() * Self::WORDS / 8)
     }
 
-    /// Returns the least number of words that must be written once for a page to become shorter by a
-    /// line.
+    /// Returns the least number of words that must be written once for a page to become shorter by
+    /// a line.
     fn least(&self) -> usize {
         let (_, packed) = self.header();
         (packed + LINE_BYTES).div_ceil(BYTES)
     }
 
-    /// Codes a page to which that makes a difference, with `K` frequent words, and returns its length
-    /// in bytes. Each word is written, and the next one over it if it is frequent: a branch for each word
-    /// would be mispredicted as often as not.
+    /// Codes a page to which that makes a difference, with `K` frequent words, and returns its
+    /// length in bytes. Each word is written, and the next one over it if it is frequent: a branch
+    /// for each word would be mispredicted as often as not.
     fn encode<const K: usize>(
         &self,
         page: &[[u8; BYTES]],

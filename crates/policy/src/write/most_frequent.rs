@@ -1,15 +1,16 @@
 //! The most frequent words of a page.
 //!
-//! Counting each word in a table of words takes longer than a memory takes to be written. So words are
-//! counted by a hash first: no word is more frequent than all words with its hash together. Only words
-//! of the most frequent hashes are then counted themselves, until no other hash can hold a more
-//! frequent one. In a page without frequent words that is none.
+//! Counting each word in a table of words takes longer than a memory takes to be written. So words
+//! are counted by a hash first: no word is more frequent than all words with its hash together.
+//! Only words of the most frequent hashes are then counted themselves, until no other hash can hold
+//! a more frequent one. In a page without frequent words that is none.
 //!
-//! Counting by hashes is slow where one word is frequent: each count then waits for the one before. If only one word
-//! is asked for, and a guess makes up a third of the page, no other word can be more frequent unless it makes up
-//! more than half of the rest, and that is found by a vote.
+//! Counting by hashes is slow where one word is frequent: each count then waits for the one before.
+//! If only one word is asked for, and a guess makes up a third of the page, no other word can be
+//! more frequent unless it makes up more than half of the rest, and that is found by a vote.
 
-// The parts of `search` are inlined always: only so is each compiled for the processor that `of` has found.
+// The parts of `search` are inlined always: only so is each compiled for the processor that `of`
+// has found.
 
 use std::ops::{BitAnd, BitOr, Not};
 
@@ -88,9 +89,8 @@ impl Word for [u8; 8] {
     }
 }
 
-/// Returns the `number` most frequent words with their counts, the most frequent first; of equally frequent ones
-/// any. Returns none if all of them together cannot occur `least`
-/// times.
+/// Returns the `number` most frequent words with their counts, the most frequent first; of equally
+/// frequent ones any. Returns none if all of them together cannot occur `least` times.
 pub(super) fn of<W: Word>(words: &[W], number: usize, least: usize) -> Vec<(W, usize)> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
@@ -128,8 +128,8 @@ fn search<W: Word>(words: &[W], number: usize, least: usize) -> Vec<(W, usize)> 
     }
 }
 
-/// Returns the most frequent word with its count, if one of a few words from the middle of the page makes up a
-/// third of it.
+/// Returns the most frequent word with its count, if one of a few words from the middle of the page
+/// makes up a third of it.
 #[inline(always)]
 fn dominant<W: Word>(words: &[W]) -> Option<(W, usize)> {
     let middle = &words[words.len() / 2..];
@@ -147,10 +147,10 @@ fn dominant<W: Word>(words: &[W]) -> Option<(W, usize)> {
     })
 }
 
-/// Returns the word that makes up more than half of those that are not `but`; any word if none does. Boyer and
-/// Moore, "MJRTY: a fast majority vote algorithm", 1991: a word is for the one that leads, or against it, and
-/// a new one leads where no votes are left. What makes up more than half of all does so in a lane, and its votes
-/// there outweigh those of the others.
+/// Returns the word that makes up more than half of those that are not `but`; any word if none
+/// does. Boyer and Moore, "MJRTY: a fast majority vote algorithm", 1991: a word is for the one that
+/// leads, or against it, and a new one leads where no votes are left. What makes up more than half
+/// of all does so in a lane, and its votes there outweigh those of the others.
 #[inline(always)]
 fn vote<W: Word>(words: &[W], but: W) -> W {
     let but = but.number();
@@ -209,8 +209,8 @@ fn most_of(counts: &Hashes) -> (usize, usize) {
     (hash.unwrap_or_default(), usize::from(most))
 }
 
-/// Appends the words with this hash, `number` in all, and their counts. Mostly it is one word alone, or
-/// one with few others.
+/// Appends the words with this hash, `number` in all, and their counts. Mostly it is one word
+/// alone, or one with few others.
 #[inline(always)]
 fn count_words<W: Word>(words: &[W], hash: usize, number: usize, found: &mut Vec<(W, usize)>) {
     let Some(&first) = words.iter().find(|word| word.hash() == hash) else {

@@ -1,4 +1,5 @@
-//! Pages packed by a general compressor: their length in two bytes, and what the compressor made of them.
+//! Pages packed by a general compressor: their length in two bytes, and what the compressor made of
+//! them.
 
 use super::page::Page;
 use super::place::LINE_BYTES;
@@ -13,14 +14,16 @@ const ROOM: usize = 2 * size_of::<Contents>();
 
 /// A compressor of pages.
 pub(super) trait Compressor: Send + Sync {
-    /// Packs `page` into `packed`, which has room for any page, and returns its length; `None` if it fails.
+    /// Packs `page` into `packed`, which has room for any page, and returns its length; `None` if
+    /// it fails.
     fn pack(&self, page: &Contents, packed: &mut [u8]) -> Option<usize>;
 
     /// Unpacks what [`Compressor::pack`] packed.
     fn unpack(&self, packed: &[u8], page: &mut Contents);
 }
 
-/// Writes what a compressor makes of a page, in whole lines; pages that do not become shorter as they are.
+/// Writes what a compressor makes of a page, in whole lines; pages that do not become shorter as
+/// they are.
 pub(super) struct Packed<C>(pub(super) C);
 
 impl<C: Compressor> Coder for Packed<C> {

@@ -1,4 +1,5 @@
-//! `page` and `inclusive`: all of a page is written, of each that leaves DRAM or of dirty ones alone.
+//! `page` and `inclusive`: all of a page is written, of each that leaves DRAM or of dirty ones
+//! alone.
 //!
 //! Awad 2016, section 4: a memory extension without the inclusion property writes every page that
 //! leaves DRAM, since the slow memory gave up its copy. With inclusion it keeps the copy, so that a

@@ -22,8 +22,8 @@ pub enum Form {
     Coded,
     /// The same in the coding of one of several schemes, by its number among them.
     CodedBy(u8),
-    /// The page with some of its words inverted: a bit for each word of 4 bytes, from the lowest bit
-    /// of the first word on. Each is a cell beside the word that it is about.
+    /// The page with some of its words inverted: a bit for each word of 4 bytes, from the lowest
+    /// bit of the first word on. Each is a cell beside the word that it is about.
     Flipped([u64; 16]),
 }
 

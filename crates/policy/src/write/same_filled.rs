@@ -1,7 +1,7 @@
 //! `same-filled`: of a page that repeats one word, only the word is written.
 //!
-//! Linux, drivers/block/zram (ZRAM_SAME): a page of one machine word again and again is kept as that
-//! word. It is 8 bytes here, as on 64-bit machines.
+//! Linux, drivers/block/zram (ZRAM_SAME): a page of one machine word again and again is kept as
+//! that word. It is 8 bytes here, as on 64-bit machines.
 
 use super::page::Page;
 use super::{Coder, Contents, Depends, Entry, Form, Make, Place, Written};

@@ -29,8 +29,8 @@ impl Call {
     }
 }
 
-/// Returns the answers for all pages at a time, small files and large ones in turn: whether each is wanted, and whether it
-/// may move up.
+/// Returns the answers for all pages at a time, small files and large ones in turn: whether each is
+/// wanted, and whether it may move up.
 pub fn answers(policy: &dyn Admission, time: Duration) -> Vec<(Answer, bool)> {
     let request = |page| Request {
         page,

@@ -46,7 +46,8 @@ proptest! {
         }
     }
 
-    /// Whatever is read and however often, no span of a day has more than the budget and what the bucket holds.
+    /// Whatever is read and however often, no span of a day has more than the budget and what the
+    /// bucket holds.
     #[test]
     fn a_budget_is_kept(
         reads in prop::collection::vec((0..30_u64, 0..900_u64), 100..600), pages_a_day in 24..2000_u64,

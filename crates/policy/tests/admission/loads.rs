@@ -9,7 +9,8 @@ use terrace_policy::replacement::{self, PageId, Replacement, Touch};
 
 const DAY: u64 = 86_400;
 
-/// A DRAM in front of a flash that is filled when a page is read (as behind the kernel's page cache).
+/// A DRAM in front of a flash that is filled when a page is read (as behind the kernel's page
+/// cache).
 struct Levels {
     dram: Box<dyn Replacement>,
     flash: Box<dyn Replacement>,
@@ -112,7 +113,8 @@ impl Zipf {
     }
 }
 
-/// Ten days of a Zipf load over 20,000 pages, with a tenth of them in DRAM and three tenths on flash.
+/// Ten days of a Zipf load over 20,000 pages, with a tenth of them in DRAM and three tenths on
+/// flash.
 fn zipf(admission: &str) -> Levels {
     let (pages, reads_a_day) = (20_000, 100_000);
     let machine = Machine {
@@ -145,7 +147,8 @@ fn a_budget_costs_few_hits() {
     }
 }
 
-/// The bar of the one-pass scan, in files of 1000 pages that do not follow each other, and in one file.
+/// The bar of the one-pass scan, in files of 1000 pages that do not follow each other, and in one
+/// file.
 #[test]
 fn a_scan_writes_little() {
     let machine = Machine {

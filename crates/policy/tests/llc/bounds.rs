@@ -1,4 +1,5 @@
-//! Bounds of reads and writes of memory: the fewest of all choices lie between them, and no policy is below.
+//! Bounds of reads and writes of memory: the fewest of all choices lie between them, and no policy
+//! is below.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,8 @@ use terrace_policy::llc::{Geometry, Kind, REGISTRY, Request, bounds};
 
 use crate::requests::{cache, geometry, requests};
 
-/// Returns the fewest reads and writes of memory from request `from` on of a cache of one set, by following all
-/// choices: which line goes, or that none is put in, after each request.
+/// Returns the fewest reads and writes of memory from request `from` on of a cache of one set, by
+/// following all choices: which line goes, or that none is put in, after each request.
 fn fewest(requests: &[Request], ways: usize, from: usize) -> u64 {
     let mut states = vec![(BTreeMap::new(), 0)];
     for (at, request) in requests.iter().enumerate() {
@@ -49,8 +50,8 @@ fn few() -> impl Strategy<Value = Vec<Request>> {
     prop::collection::vec(request, 0..14)
 }
 
-/// By hand: two lines, one way. Both are read twice and 1 is dirty; whichever is kept, the other is read again, and if
-/// that is line 0, line 1 is spared its write as well.
+/// By hand: two lines, one way. Both are read twice and 1 is dirty; whichever is kept, the other is
+/// read again, and if that is line 0, line 1 is spared its write as well.
 #[test]
 fn what_is_dirty_is_worth_more() {
     let request = |line, kind| Request {

@@ -1,4 +1,5 @@
-//! The optimum knows the future: it does as a slow twin that looks for it, and nothing misses less often.
+//! The optimum knows the future: it does as a slow twin that looks for it, and nothing misses less
+//! often.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,8 @@ struct Slow<'a> {
 }
 
 impl Slow<'_> {
-    /// Returns the number of the next request for a line after request `at`, or a number behind the last.
+    /// Returns the number of the next request for a line after request `at`, or a number behind the
+    /// last.
     fn next(&self, line: u64, at: usize) -> usize {
         let mut later = self.requests.iter().skip(at + 1);
         let until = later.position(|request| request.line == line);

@@ -116,8 +116,8 @@ proptest! {
     }
 }
 
-/// Requests as a program makes them: sweeps through somewhat more than the cache, among lines that are drawn, low
-/// numbers more often; a part of each is written back later.
+/// Requests as a program makes them: sweeps through somewhat more than the cache, among lines that
+/// are drawn, low numbers more often; a part of each is written back later.
 fn stream(seed: u64, count: usize) -> Vec<Request> {
     let mut chance = SplitMix64::seed_from_u64(seed);
     let (mut swept, mut written) = (0, VecDeque::new());
@@ -145,8 +145,8 @@ fn stream(seed: u64, count: usize) -> Vec<Request> {
     requests
 }
 
-/// The paper's cache (Fedorov 2016, table 2.1) and settings, with enough requests for three decisions: LRU, all
-/// partitionings with both insertions, and ARI.
+/// The paper's cache (Fedorov 2016, table 2.1) and settings, with enough requests for three
+/// decisions: LRU, all partitionings with both insertions, and ARI.
 #[test]
 fn the_paper_s_settings_agree_on_streams() {
     let geometry = Geometry {

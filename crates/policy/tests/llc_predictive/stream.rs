@@ -43,7 +43,8 @@ pub fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
     prop::collection::vec((0..4u8, step()), 1..200)
 }
 
-/// Returns the requests of steps. Sets 0 and 3 of 64 are sampled by every policy that samples more than one.
+/// Returns the requests of steps. Sets 0 and 3 of 64 are sampled by every policy that samples more
+/// than one.
 pub fn requests(geometry: Geometry, steps: &[(u8, Step)]) -> Vec<Request> {
     let of = |(set, step): &(u8, Step)| one_set(geometry, usize::from(*set), step);
     steps.iter().flat_map(of).collect()

@@ -12,7 +12,8 @@ pub const PAGES: u32 = 16;
 /// By how much their numbers are apart: they are of two blocks of neighbours.
 const APART: u32 = 3;
 
-/// Settings of each policy that are tried: short intervals, and few accesses of which many are seen.
+/// Settings of each policy that are tried: short intervals, and few accesses of which many are
+/// seen.
 pub const TRIED: &[&str] = &[
     "never",
     "sampled:interval=40us",

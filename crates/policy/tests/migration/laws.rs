@@ -18,7 +18,8 @@ fn every_policy_is_tried() {
 }
 
 proptest! {
-    /// Only known pages move, to where they are not, and there is room for them; marks are of slow pages.
+    /// Only known pages move, to where they are not, and there is room for them; marks are of slow
+    /// pages.
     #[test]
     fn moves_can_be_made(fast in 0..10_usize, calls in calls()) {
         for text in TRIED {

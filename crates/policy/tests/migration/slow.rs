@@ -1,4 +1,5 @@
-//! Each policy once more, slow and obviously right: plain lists of all that was ever told, searched each time.
+//! Each policy once more, slow and obviously right: plain lists of all that was ever told, searched
+//! each time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -337,7 +338,8 @@ struct Benefit {
     expect: f64,
     slack: f64,
     sides: Sides,
-    /// Samples since the last look and of those between earlier ones, the latest at the end, each with one in how many they were.
+    /// Samples since the last look and of those between earlier ones, the latest at the end, each
+    /// with one in how many they were.
     log: Vec<(f64, Vec<PageId>)>,
     /// In nanoseconds.
     saved: f64,
@@ -359,7 +361,8 @@ impl Benefit {
         count
     }
 
-    /// Of 32 pages with consecutive numbers the mean, and of what one differs from it what chance does not explain.
+    /// Of 32 pages with consecutive numbers the mean, and of what one differs from it what chance
+    /// does not explain.
     fn estimate(&self, page: PageId) -> f64 {
         let known = self.sides.sides.keys();
         let neighbours = known.filter(|other| other.0 / 32 == page.0 / 32);

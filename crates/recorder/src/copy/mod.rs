@@ -1,9 +1,10 @@
 //! Copying a page that may not be there.
 //!
-//! A page of the program can be unmapped, protected or beyond the end of its file at any moment, by another
-//! thread or process, and asking the kernel to copy it (`process_vm_readv`) takes 1.2 us where the copy
-//! takes 0.04. So it is copied by one instruction, a word by a load, and a handler of SIGSEGV and SIGBUS continues behind it
-//! where the instruction faulted. Any other fault goes to the handler that was there: QEMU's.
+//! A page of the program can be unmapped, protected or beyond the end of its file at any moment, by
+//! another thread or process, and asking the kernel to copy it (`process_vm_readv`) takes 1.2 us
+//! where the copy takes 0.04. So it is copied by one instruction, a word by a load, and a handler
+//! of SIGSEGV and SIGBUS continues behind it where the instruction faulted. Any other fault goes to
+//! the handler that was there: QEMU's.
 
 use std::mem::MaybeUninit;
 
@@ -45,8 +46,8 @@ mod x86_64 {
     use std::mem::MaybeUninit;
     use std::sync::OnceLock;
 
-    // Nothing is on the stack but the return address, so that both ways out are the same. The direction
-    // flag is clear at a call, as the calling convention demands.
+    // Nothing is on the stack but the return address, so that both ways out are the same. The
+    // direction flag is clear at a call, as the calling convention demands.
     global_asm!(
         ".pushsection .text",
         ".hidden terrace_copy, terrace_copy_reads, terrace_copy_fails, terrace_load, terrace_load_reads",
@@ -81,7 +82,8 @@ mod x86_64 {
     /// The handlers that were there, of SIGSEGV and SIGBUS.
     static BEFORE: [OnceLock<libc::sigaction>; 2] = [const { OnceLock::new() }; 2];
 
-    /// Has faults of [`copy`](super::copy) caught, from now on; to be called by one thread at a time.
+    /// Has faults of [`copy`](super::copy) caught, from now on; to be called by one thread at a
+    /// time.
     ///
     /// # Errors
     /// Returns the error of the system, which refused a handler.
@@ -101,8 +103,8 @@ mod x86_64 {
             let _ = before.set(action);
             action.sa_sigaction = on_fault as *const () as usize;
             action.sa_flags |= libc::SA_SIGINFO;
-            // SAFETY: the handler is safe to call at any time, with the arguments of SA_SIGINFO, and the
-            // signals blocked that the handler before wants blocked.
+            // SAFETY: the handler is safe to call at any time, with the arguments of SA_SIGINFO,
+            // and the signals blocked that the handler before wants blocked.
             if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
                 return Err(io::Error::last_os_error());
             }

@@ -73,8 +73,8 @@ fn a_page_beyond_the_end_of_its_file_is_not() {
     unsafe { libc::munmap(pages.cast(), 2 * BYTES) };
 }
 
-/// Another fault goes to the handler that was there: the standard library's, which then has the default
-/// action end the process.
+/// Another fault goes to the handler that was there: the standard library's, which then has the
+/// default action end the process.
 #[test]
 fn another_fault_ends_the_process() {
     prepare().unwrap();

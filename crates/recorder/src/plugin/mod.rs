@@ -181,7 +181,8 @@ fn observed_of(pool: &Pool) -> Result<Option<Observed>, String> {
     Ok(Some(observed))
 }
 
-/// Makes what is needed to say which pages hold zeros, if the pool asks for it and the emulator tells where they are.
+/// Makes what is needed to say which pages hold zeros, if the pool asks for it and the emulator
+/// tells where they are.
 fn zeros_of(pool: &Pool) -> Option<Zeros> {
     (pool.settings().tell_zeros() && Guest::is_told()).then(Zeros::default)
 }
@@ -199,7 +200,8 @@ fn reserve_table() -> std::io::Result<*mut Vcpu> {
 }
 
 fn register(id: qemu::Id) {
-    // SAFETY: the id belongs to this plug-in, and every callback has the type that QEMU calls it with.
+    // SAFETY: the id belongs to this plug-in, and every callback has the type that QEMU calls it
+    // with.
     unsafe {
         qemu::qemu_plugin_register_vcpu_init_cb(id, on_thread);
         qemu::qemu_plugin_register_vcpu_exit_cb(id, on_thread_end);
@@ -433,8 +435,8 @@ fn ask_kind(info: qemu::MemInfo, slot: Option<&AtomicU16>) -> Kind {
     kind
 }
 
-/// Publishes what is left when the process exits by itself. With one thread that is everything; chunks
-/// of other threads, which may still write, are collected by the reader.
+/// Publishes what is left when the process exits by itself. With one thread that is everything;
+/// chunks of other threads, which may still write, are collected by the reader.
 unsafe extern "C" fn on_exit(_id: qemu::Id, _data: *mut c_void) {
     if !THREADED.load(Ordering::Relaxed) {
         // SAFETY: the one vCPU there is executes nothing any more.

@@ -1,4 +1,5 @@
-//! System calls of the program: what they mean for mappings, for the order of threads and for processes.
+//! System calls of the program: what they mean for mappings, for the order of threads and for
+//! processes.
 
 use std::ffi::c_uint;
 use std::sync::atomic::Ordering;
@@ -12,9 +13,9 @@ use crate::order::{self, Order, SyncCall};
 use crate::qemu;
 use crate::told;
 
-/// Whether QEMU begins to generate code for several threads at a system call with these first and fourth
-/// arguments, if it has not yet: where a thread starts, and where memory is shared (linux-user/mmap.c and
-/// syscall.c). It refuses `clone3`, and treats `vfork` as a fork.
+/// Whether QEMU begins to generate code for several threads at a system call with these first and
+/// fourth arguments, if it has not yet: where a thread starts, and where memory is shared
+/// (linux-user/mmap.c and syscall.c). It refuses `clone3`, and treats `vfork` as a fork.
 fn goes_parallel(number: i64, first: u64, fourth: u64) -> bool {
     let (vm, vfork) = (libc::CLONE_VM as u64, libc::CLONE_VFORK as u64);
     match number {
@@ -25,8 +26,8 @@ fn goes_parallel(number: i64, first: u64, fourth: u64) -> bool {
     }
 }
 
-/// Whether one of these system calls has memory of which other processes may write to, given its third argument. What
-/// cannot be written to changes by files alone.
+/// Whether one of these system calls has memory of which other processes may write to, given its
+/// third argument. What cannot be written to changes by files alone.
 fn shares_with_processes(number: i64, third: u64) -> bool {
     match number {
         libc::SYS_clone => false,
@@ -49,9 +50,9 @@ pub(super) unsafe extern "C" fn on_syscall(
     _: u64,
 ) {
     if goes_parallel(number, a, d) {
-        // Before QEMU lets a thread run, and before it translates everything anew, for the last time:
-        // `on_thread` is called only when the thread runs, and what was translated until then would have
-        // all threads add to the count of the first.
+        // Before QEMU lets a thread run, and before it translates everything anew, for the last
+        // time: `on_thread` is called only when the thread runs, and what was translated until then
+        // would have all threads add to the count of the first.
         THREADED.store(true, Ordering::Relaxed);
         if shares_with_processes(number, c) {
             share();
@@ -110,8 +111,9 @@ pub(super) unsafe extern "C" fn on_syscall(
     vcpu.departing = Some(recorder.pool.depart(&request.path()));
 }
 
-/// Tells how a thread is ordered with others before the system call that it makes. What it has done so far is handed
-/// over: a release is read before what comes after it, and while the thread waits the rest can be simulated.
+/// Tells how a thread is ordered with others before the system call that it makes. What it has done
+/// so far is handed over: a release is read before what comes after it, and while the thread waits
+/// the rest can be simulated.
 fn before_sync(order: &Order, vcpu: &mut Vcpu) {
     match vcpu.syncing {
         Some(SyncCall::Create { cleared }) => {

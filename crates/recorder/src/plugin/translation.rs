@@ -54,14 +54,15 @@ pub(super) unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
     }
 }
 
-/// Returns the bytes of a block's last instruction, as far as they are in one page; zeros where they are not told.
+/// Returns the bytes of a block's last instruction, as far as they are in one page; zeros where
+/// they are not told.
 ///
 /// # Safety
 /// `tb` must be a block that is being translated.
 unsafe fn last_bytes(tb: *mut qemu::Tb) -> [u8; LONGEST] {
     let mut bytes = [0; LONGEST];
-    // SAFETY: as the caller says. QEMU reads the instruction where it says that it lies, and memory is mapped by
-    // whole pages.
+    // SAFETY: as the caller says. QEMU reads the instruction where it says that it lies, and memory
+    // is mapped by whole pages.
     unsafe {
         let last = qemu::qemu_plugin_tb_n_insns(tb).saturating_sub(1);
         let instruction = qemu::qemu_plugin_tb_get_insn(tb, last);
@@ -77,15 +78,15 @@ unsafe fn last_bytes(tb: *mut qemu::Tb) -> [u8; LONGEST] {
     bytes
 }
 
-/// Translates a block so that it is recorded where addresses come from. What its callbacks are given is kept as long as
-/// the process lives, as QEMU does not say when it forgets a block.
+/// Translates a block so that it is recorded where addresses come from. What its callbacks are
+/// given is kept as long as the process lives, as QEMU does not say when it forgets a block.
 ///
 /// # Safety
 /// `tb` must be a block that is being translated.
 unsafe fn translate_dependent(tb: *mut qemu::Tb, on_access: MemCallback) {
     let mut analysis = Analysis::default();
-    // SAFETY: as the caller says; the indices are below the block's number of instructions, whose bytes live
-    // during this call.
+    // SAFETY: as the caller says; the indices are below the block's number of instructions, whose
+    // bytes live during this call.
     unsafe {
         let count = qemu::qemu_plugin_tb_n_insns(tb);
         for index in 0..count {

@@ -51,11 +51,11 @@
 //!
 //! # Who may write what
 //!
-//! The state of a chunk says who owns it. Free to held is a compare-and-swap by the thread that wants
-//! it; held to ready a store by that thread; ready to free a store by the reader. Only while it
-//! holds a chunk does a thread write to it, and the reader reads it when it is ready, or when its
-//! holder is dead or the recording has ended. No other process waits for the second half of a step,
-//! so a process may be killed between any two.
+//! The state of a chunk says who owns it. Free to held is a compare-and-swap by the thread that
+//! wants it; held to ready a store by that thread; ready to free a store by the reader. Only while
+//! it holds a chunk does a thread write to it, and the reader reads it when it is ready, or when
+//! its holder is dead or the recording has ended. No other process waits for the second half of a
+//! step, so a process may be killed between any two.
 //!
 //! The file has holes where nothing was written: of its 2 GiB only the chunks in use take memory,
 //! and the lowest free chunk is taken first.
@@ -223,7 +223,8 @@ impl Chunk {
         RECORDS.saturating_sub(self.length.load(Ordering::Relaxed) as usize)
     }
 
-    /// Makes the last record, an access, another one at the same time. Only the holder of the chunk may call this.
+    /// Makes the last record, an access, another one at the same time. Only the holder of the chunk
+    /// may call this.
     #[inline]
     pub fn change_last(&self, change: impl FnOnce(Record) -> Record) {
         let length = self.length.load(Ordering::Relaxed) as usize;
@@ -265,13 +266,14 @@ pub struct RecordSettings {
     pub level: Level,
     /// Whether private caches filter the accesses.
     pub filtered: bool,
-    /// Whether rows are followed by what they changed in their pages; at [`Level::Pages`] and without a
-    /// filter only.
+    /// Whether rows are followed by what they changed in their pages; at [`Level::Pages`] and
+    /// without a filter only.
     pub contents: bool,
-    /// Bytes of the least private anonymous mapping whose accesses are recorded, and no others; none: all accesses
-    /// are.
+    /// Bytes of the least private anonymous mapping whose accesses are recorded, and no others;
+    /// none: all accesses are.
     pub least_mapping: Option<u64>,
-    /// Whether the library in the program tells of allocations ([`crate::told`]); set by the session that loads it.
+    /// Whether the library in the program tells of allocations ([`crate::told`]); set by the
+    /// session that loads it.
     pub allocations: bool,
     /// Whether it is recorded where addresses come from; at [`Level::Accesses`] and
     /// without a filter only.
@@ -279,8 +281,9 @@ pub struct RecordSettings {
 }
 
 impl RecordSettings {
-    /// Whether rows say which pages hold nothing but zeros: where they are runs of accesses to pages, which it takes some
-    /// ten nanoseconds each. With contents it follows from these, and behind caches a row is not a run of the program's.
+    /// Whether rows say which pages hold nothing but zeros: where they are runs of accesses to
+    /// pages, which it takes some ten nanoseconds each. With contents it follows from these, and
+    /// behind caches a row is not a run of the program's.
     pub fn tell_zeros(&self) -> bool {
         self.level == Level::Pages && !self.filtered && !self.contents
     }

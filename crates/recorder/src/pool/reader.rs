@@ -73,11 +73,12 @@ impl Pool {
         published.count.load(Ordering::Relaxed)
     }
 
-    /// Returns the chunks that are ready, in their order. Those of one thread are without gaps: what
-    /// the thread published before one of them is among them, or was handed back.
+    /// Returns the chunks that are ready, in their order. Those of one thread are without gaps:
+    /// what the thread published before one of them is among them, or was handed back.
     pub fn ready(&self) -> Vec<usize> {
         // While the states are looked through, a thread may publish a chunk already passed and then
-        // one further on; the second must wait. What was published before the order is asked is seen.
+        // one further on; the second must wait. What was published before the order is asked is
+        // seen.
         let next = self.layout().order.0.load(Ordering::Acquire);
         let place = |i: usize| self.chunk(i).place.load(Ordering::Relaxed);
         let mut ready = self.in_state(READY);
@@ -176,8 +177,8 @@ impl Pool {
         std::array::from_fn(|index| words[index])
     }
 
-    /// Returns the process ids of the living recorded processes, without processes that have left the
-    /// emulator.
+    /// Returns the process ids of the living recorded processes, without processes that have left
+    /// the emulator.
     pub fn living(&self) -> Vec<u32> {
         let pids = &self.layout().pids.0;
         let seen = self.processes() as usize;
@@ -188,7 +189,8 @@ impl Pool {
             .collect()
     }
 
-    /// Whether the process maps this pool. The process id of one that has ended may be in use again.
+    /// Whether the process maps this pool. The process id of one that has ended may be in use
+    /// again.
     fn is_mapped_by(&self, pid: u32) -> bool {
         let Some(Ok(metadata)) = self.file.as_ref().map(File::metadata) else {
             return false;

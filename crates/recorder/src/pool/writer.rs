@@ -93,8 +93,8 @@ impl Pool {
         Some(chunk)
     }
 
-    /// Notes the bytes of the last instruction of a block that is translated. One that the emulator lacks ends its
-    /// block, and the program at once.
+    /// Notes the bytes of the last instruction of a block that is translated. One that the emulator
+    /// lacks ends its block, and the program at once.
     pub fn note_translated(&self, bytes: [u8; LONGEST]) {
         let mut words = [0; 16];
         words[..LONGEST].copy_from_slice(&bytes);
@@ -173,8 +173,9 @@ impl Pool {
         Departed(free)
     }
 
-    /// Returns the number of a module by its path; none where there are more than [`MODULES`](super::MODULES). One
-    /// that two processes add at the same time may have two numbers.
+    /// Returns the number of a module by its path; none where there are more than
+    /// [`MODULES`](super::MODULES). One that two processes add at the same time may have two
+    /// numbers.
     pub fn module(&self, path: &Path) -> Option<u16> {
         let path = path.as_os_str().as_bytes();
         let path = &path[..path.len().min(PATH_BYTES - 1)];

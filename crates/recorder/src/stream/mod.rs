@@ -43,15 +43,16 @@ pub struct Stream<'a> {
     caches: Option<Box<Caches>>,
     /// What is needed to report pages; none where that is not asked for.
     observed: Option<&'a Observed>,
-    /// What is needed to say which pages hold zeros; none where that is not asked for, or units are not pages.
+    /// What is needed to say which pages hold zeros; none where that is not asked for, or units are
+    /// not pages.
     zeros: Option<&'a Zeros>,
     /// Runs until the next one that is sampled.
     until_sample: u32,
 }
 
 impl<'a> Stream<'a> {
-    /// Begins the stream of a new thread of `process`, whose pages are reported if they are `observed`, and looked at for
-    /// `zeros`.
+    /// Begins the stream of a new thread of `process`, whose pages are reported if they are
+    /// `observed`, and looked at for `zeros`.
     pub fn new(
         pool: &'a Pool,
         process: u32,
@@ -210,7 +211,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Ends the row, to which no access is joined any more, and says whether its page holds nothing but zeros now.
+    /// Ends the row, to which no access is joined any more, and says whether its page holds nothing
+    /// but zeros now.
     #[inline(always)]
     fn end_row(&mut self) {
         let unit = std::mem::replace(&mut self.unit, NO_UNIT);

@@ -19,7 +19,8 @@ impl Stream<'_> {
             let unit = address >> SHIFT;
             if unit != self.unit {
                 self.end_run();
-                // A row and its report lie in one chunk, so the reader needs no other to know what is whole.
+                // A row and its report lie in one chunk, so the reader needs no other to know what
+                // is whole.
                 if self.chunk.room() < ROW + LONGEST {
                     self.publish();
                 }
@@ -37,8 +38,8 @@ impl Stream<'_> {
         });
     }
 
-    /// Ends the run, and reports its page if reports are asked for. A row that found no chunk has no report:
-    /// what its run changed is reported with the next row of the page.
+    /// Ends the run, and reports its page if reports are asked for. A row that found no chunk has
+    /// no report: what its run changed is reported with the next row of the page.
     pub fn end_run(&mut self) {
         let Some(observed) = self.observed else {
             return;
@@ -88,7 +89,8 @@ mod tests {
 
     /// A store, or a load, of a byte: its place, and what is stored there.
     type Touch = (usize, Option<u8>);
-    /// A step of a program: a change of a byte by other means than a store, and then a run of touches of a page.
+    /// A step of a program: a change of a byte by other means than a store, and then a run of
+    /// touches of a page.
     type Step = (Option<(usize, usize, u8)>, usize, Vec<Touch>);
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -138,7 +140,8 @@ mod tests {
         (pages, sampled)
     }
 
-    /// What the reports of a page make of it, whichever thread made them, in the order of their versions.
+    /// What the reports of a page make of it, whichever thread made them, in the order of their
+    /// versions.
     fn in_order_of_versions(pool: &Pool, page: u64) -> [u8; BYTES] {
         let mut reports = Vec::new();
         for index in pool.ready() {
@@ -204,8 +207,8 @@ mod tests {
             prop_assert!(sampled > 0);
         }
 
-        /// Threads whose runs overlap in time, and a system call that stores while others go on: when all runs have
-        /// ended, the reports make the pages as they are.
+        /// Threads whose runs overlap in time, and a system call that stores while others go on:
+        /// when all runs have ended, the reports make the pages as they are.
         #[test]
         fn reports_of_several_threads_make_the_pages(
             steps in prop::collection::vec(

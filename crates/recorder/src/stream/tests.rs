@@ -179,7 +179,8 @@ fn a_run_that_is_handed_over_is_not_changed_any_more() {
     assert_eq!(writes, [false, true]);
 }
 
-/// A page that is touched, given back and touched again is two rows; what is given back may fill a chunk.
+/// A page that is touched, given back and touched again is two rows; what is given back may fill a
+/// chunk.
 #[test]
 fn what_is_given_back_ends_a_run() {
     use crate::pool::RECORDS;
@@ -285,8 +286,8 @@ proptest! {
         prop_assert_eq!(passed(&rows, &pool, Stream::row::<0>), rows);
     }
 
-    /// Runs of stores and loads of single bytes, and changes of memory by other means: each row says what its page
-    /// holds when the next one begins.
+    /// Runs of stores and loads of single bytes, and changes of memory by other means: each row
+    /// says what its page holds when the next one begins.
     #[test]
     fn a_row_says_whether_its_run_leaves_zeros(
         steps in prop::collection::vec(

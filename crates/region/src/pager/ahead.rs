@@ -1,10 +1,12 @@
-//! Prefetching: pages that are read before they are touched, by the engine that the other drivers run too.
+//! Prefetching: pages that are read before they are touched, by the engine that the other drivers
+//! run too.
 //!
-//! A prefetched page is held outside of the program until it is touched, so that its use, or that it left
-//! without one, is known. That takes a fault for each page. The pages of a prediction that goes on are touched
-//! in order; of these most are mapped in advance when one of them is touched, and only the next one behind
-//! them is held, as the page is at which Linux's readahead of files goes on. Its fault says that those before it
-//! were used. A page that leaves before that counts as wasted.
+//! A prefetched page is held outside of the program until it is touched, so that its use, or that
+//! it left without one, is known. That takes a fault for each page. The pages of a prediction that
+//! goes on are touched in order; of these most are mapped in advance when one of them is touched,
+//! and only the next one behind them is held, as the page is at which Linux's readahead of files
+//! goes on. Its fault says that those before it were used. A page that leaves before that counts as
+//! wasted.
 
 use std::collections::VecDeque;
 
@@ -19,11 +21,11 @@ use super::{Fault, Known, Pager, State};
 use crate::ranges::Ranges;
 use crate::slow::Buffer;
 
-/// Pages that are mapped in advance at the fault of one before them. Such a fault takes about as long as
-/// mapping ten pages.
+/// Pages that are mapped in advance at the fault of one before them. Such a fault takes about as
+/// long as mapping ten pages.
 const IN_ADVANCE: usize = 31;
-/// Pages that may be on their way, and the number below which more are begun: several at once, so that
-/// neighbours are read together.
+/// Pages that may be on their way, and the number below which more are begun: several at once, so
+/// that neighbours are read together.
 const UNDER_WAY: (usize, usize) = (128, 64);
 /// All pages are those of one process.
 const SPACE: Space = Space(0);
@@ -131,7 +133,8 @@ impl Ahead {
         }
     }
 
-    /// Takes a page and those before it out of their walk. Returns these, and the pages that come next.
+    /// Takes a page and those before it out of their walk. Returns these, and the pages that come
+    /// next.
     fn reach(&mut self, page: PageId) -> (Vec<PageId>, Vec<PageId>) {
         let walk = self.walk_of.get(&page.0);
         let Some(walk) = walk.and_then(|source| self.walks.get(source)) else {
@@ -290,8 +293,8 @@ impl Pager {
         self.came(page, fault.write || matches!(mapped, Mapped::Before));
     }
 
-    /// Tells the engine of the first touch of a page, and of those that its walk has passed. Returns those
-    /// that come next, and whether all that it has passed were written.
+    /// Tells the engine of the first touch of a page, and of those that its walk has passed.
+    /// Returns those that come next, and whether all that it has passed were written.
     fn advance(&mut self, page: PageId, outcome: Outcome) -> (Vec<PageId>, bool) {
         let Some(ahead) = &mut self.ahead else {
             return (Vec::new(), false);
@@ -303,10 +306,11 @@ impl Pager {
         (next, written)
     }
 
-    /// Maps held pages before they are touched, up to the first that has not come. Where the walk writes all pages,
-    /// these count as written, and their first writes are no faults.
+    /// Maps held pages before they are touched, up to the first that has not come. Where the walk
+    /// writes all pages, these count as written, and their first writes are no faults.
     fn map_in_advance(&mut self, pages: &[PageId], writes: bool) {
-        // The last of as many as may be mapped is held, so that its fault shows where the program is.
+        // The last of as many as may be mapped is held, so that its fault shows where the program
+        // is.
         let pages = match pages.len() {
             IN_ADVANCE => &pages[..IN_ADVANCE - 1],
             _ => &pages[..pages.len().saturating_sub(1)],

@@ -23,8 +23,8 @@ impl Pager {
         self.grow_to(start, end)
     }
 
-    /// Takes memory from `start` to before `end` over as far as it is not known: what `mremap` has left there
-    /// keeps its contents.
+    /// Takes memory from `start` to before `end` over as far as it is not known: what `mremap` has
+    /// left there keeps its contents.
     ///
     /// # Errors
     /// Returns those of [`Pager::adopt`].
@@ -60,7 +60,8 @@ impl Pager {
         for part in pages.chunks(AT_ONCE as usize) {
             let address = part[0].0.start();
             let bytes = part.len() * PAGE_BYTES as usize;
-            // SAFETY: the kernel writes a byte for each page of the range, at most as many as there are.
+            // SAFETY: the kernel writes a byte for each page of the range, at most as many as there
+            // are.
             let asked = unsafe { libc::mincore(address as *mut _, bytes, present.as_mut_ptr()) };
             if asked != 0 {
                 return;
@@ -159,9 +160,9 @@ impl Pager {
         };
     }
 
-    /// Waits for the transfer of a page that is under way. Other pages whose transfers end meanwhile are mapped
-    /// later: those of a change that is still to be followed must not come to an address at which they are
-    /// dropped already.
+    /// Waits for the transfer of a page that is under way. Other pages whose transfers end
+    /// meanwhile are mapped later: those of a change that is still to be followed must not come to
+    /// an address at which they are dropped already.
     fn settle(&mut self, page: PageId) {
         self.settling = true;
         while self.store.busy(page) {

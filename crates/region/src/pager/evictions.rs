@@ -21,12 +21,13 @@ impl Pager {
             self.write_staged(0);
             self.reclaim();
         }
-        // A thread that copies a mapping while it is moved must get on. It waits for pages that have left before.
+        // A thread that copies a mapping while it is moved must get on. It waits for pages that
+        // have left before.
         self.in_dram() < bound || self.suspended > 0 && self.staging.held() == 0
     }
 
-    /// Moves the pages that are to leave into the staging range, neighbours at once, as far as there are
-    /// slots.
+    /// Moves the pages that are to leave into the staging range, neighbours at once, as far as
+    /// there are slots.
     pub(super) fn stage(&mut self) {
         if self.suspended > 0 {
             return;
@@ -66,8 +67,8 @@ impl Pager {
             .count()
     }
 
-    /// Moves pages in a row to the staging range, and returns how many are done with; `None` if the kernel
-    /// is to be asked later.
+    /// Moves pages in a row to the staging range, and returns how many are done with; `None` if the
+    /// kernel is to be asked later.
     fn stage_neighbours(&mut self, pages: &[PageId]) -> Option<usize> {
         let start = self.staging.free().start;
         match self.staging.take(self.address(pages[0]), pages) {
@@ -80,8 +81,8 @@ impl Pager {
         }
     }
 
-    /// Moves a page to the staging range that the kernel has refused to move, and returns whether it is done
-    /// with.
+    /// Moves a page to the staging range that the kernel has refused to move, and returns whether
+    /// it is done with.
     fn stage_stubborn(&mut self, page: PageId, error: io::Error) -> bool {
         let staged = match error.raw_os_error() {
             Some(libc::EBUSY) => self.stage_shared(page),
@@ -133,8 +134,8 @@ impl Pager {
         self.store.forget(page);
     }
 
-    /// Begins to write staged pages as far as fewer than `rest` younger ones are staged. Pages that come
-    /// back soon are not written for nothing.
+    /// Begins to write staged pages as far as fewer than `rest` younger ones are staged. Pages that
+    /// come back soon are not written for nothing.
     pub(super) fn write_staged(&mut self, rest: usize) {
         while let Some((slot, held)) = self.staging.due(rest) {
             if let Slot::Holds(page) = held {

@@ -13,7 +13,8 @@ use crate::uffd::{COPY_PROTECTED, feature};
 /// Aligned as [`Buffer`] is.
 static ZEROS: Buffer = Buffer([0; PAGE_BYTES as usize]);
 
-/// Pages that are filled at most at the first touch of one before them, and the part of DRAM that they are at most.
+/// Pages that are filled at most at the first touch of one before them, and the part of DRAM that
+/// they are at most.
 const MOST_FILLED: usize = 32;
 const LEAST_SHARE: usize = 64;
 
@@ -49,7 +50,8 @@ impl Pager {
                 self.page(page).dirty = true;
                 self.seen(page);
             }
-            // The program has said that its contents may be freed (`MADV_FREE`), and it is there still.
+            // The program has said that its contents may be freed (`MADV_FREE`), and it is there
+            // still.
             Some((page, State::Nowhere)) if is_present(fault.address) => {
                 self.resident += 1;
                 self.grow();
@@ -87,8 +89,8 @@ impl Pager {
         }
     }
 
-    /// Memory that was registered and has no number: it grew in its place, or was unmapped meanwhile. It
-    /// stays in DRAM.
+    /// Memory that was registered and has no number: it grew in its place, or was unmapped
+    /// meanwhile. It stays in DRAM.
     fn unknown(&mut self, fault: Fault) {
         match Mapped::of(self.uffd.zero(fault.address, PAGE_BYTES)) {
             Mapped::Now => {}
@@ -97,8 +99,8 @@ impl Pager {
         }
     }
 
-    /// A page that was mapped after the thread looked, or whose contents the program has dropped at the
-    /// moment at which they came in.
+    /// A page that was mapped after the thread looked, or whose contents the program has dropped at
+    /// the moment at which they came in.
     fn resident(&mut self, page: PageId, fault: Fault) {
         match self.map(page, &ZEROS, fault.write) {
             Mapped::NotYet => self.waiting.push_back(fault),
@@ -133,8 +135,8 @@ impl Pager {
         mapped
     }
 
-    /// Fills pages behind one that is touched first, as if they were touched too: programs fill most of their
-    /// memory in order, and a fault takes about as long as filling ten pages.
+    /// Fills pages behind one that is touched first, as if they were touched too: programs fill
+    /// most of their memory in order, and a fault takes about as long as filling ten pages.
     fn fill_ahead(&mut self, page: PageId, write: bool) {
         let most = MOST_FILLED.min(self.dram / LEAST_SHARE);
         for after in 1..=self.filled_before(page, most) as u64 {
@@ -159,8 +161,8 @@ impl Pager {
             .count()
     }
 
-    /// A page comes back from the staging range: moved, or copied if it is only read and need not be
-    /// written, so that its first write shows.
+    /// A page comes back from the staging range: moved, or copied if it is only read and need not
+    /// be written, so that its first write shows.
     fn return_staged(&mut self, page: PageId, slot: usize, fault: Fault) {
         let dirty = self.page(page).dirty;
         let moves = fault.write || dirty;
@@ -209,7 +211,8 @@ impl Pager {
         self.foresee(&fault);
     }
 
-    /// Notes that a thread waits for the read of a page, which began before the fault if it was `foreseen`.
+    /// Notes that a thread waits for the read of a page, which began before the fault if it was
+    /// `foreseen`.
     pub(super) fn await_read(&mut self, page: PageId, fault: &Fault, foreseen: bool) {
         let fetch = Fetch {
             write: fault.write,
@@ -257,8 +260,8 @@ impl Pager {
         self.came(page, write || matches!(mapped, Mapped::Before));
     }
 
-    /// A read has failed. If it was a prefetch, it is as if it had not been tried, and a thread that waits for
-    /// it by now has the page read again.
+    /// A read has failed. If it was a prefetch, it is as if it had not been tried, and a thread
+    /// that waits for it by now has the page read again.
     fn unread(&mut self, page: PageId) {
         if self.page(page).state == State::Coming {
             return self.not_prefetched(page);

@@ -12,8 +12,8 @@ use crate::side::Side;
 use crate::uffd::Event;
 
 impl Pager {
-    /// Ends all that is under way, and lets a child that is forked next have the memory, if that is possible.
-    /// Faults wait meanwhile.
+    /// Ends all that is under way, and lets a child that is forked next have the memory, if that is
+    /// possible. Faults wait meanwhile.
     ///
     /// # Errors
     /// Returns that of reading events.
@@ -52,7 +52,8 @@ impl Pager {
     /// Goes on after a fork.
     ///
     /// # Errors
-    /// Returns the kernel's if the child cannot have userfaultfd, or the judge's thread cannot be started.
+    /// Returns the kernel's if the child cannot have userfaultfd, or the judge's thread cannot be
+    /// started.
     pub fn forked(&mut self, side: Side) -> io::Result<()> {
         if std::mem::take(&mut self.shared) {
             self.store.forked(side)?;
@@ -67,9 +68,9 @@ impl Pager {
         }
     }
 
-    /// Serves the faults of this process from now on. It has the pages that were in DRAM, without the
-    /// protection of those that are clean: all are protected, and the first write of a dirty one is a fault
-    /// for nothing.
+    /// Serves the faults of this process from now on. It has the pages that were in DRAM, without
+    /// the protection of those that are clean: all are protected, and the first write of a dirty
+    /// one is a fault for nothing.
     fn begin_anew(&mut self) -> io::Result<()> {
         self.uffd = super::open().map_err(io::Error::other)?;
         self.staging.begin_anew().map_err(io::Error::other)?;
@@ -96,14 +97,15 @@ impl Pager {
     fn advise(&self, advice: Advice) {
         for (start, end) in self.ranges.spans() {
             let bytes = (end.start() - start.start()) as usize;
-            // SAFETY: the advice leaves the contents as they are. It fails for parts that are unmapped.
+            // SAFETY: the advice leaves the contents as they are. It fails for parts that are
+            // unmapped.
             let _ = unsafe { madvise(start.start() as *mut _, bytes, advice) };
         }
         self.staging.advise(advice);
     }
 
-    /// Stages a page that the kernel does not move because it is shared since a fork: it gets a copy of its
-    /// own first.
+    /// Stages a page that the kernel does not move because it is shared since a fork: it gets a
+    /// copy of its own first.
     ///
     /// # Errors
     /// Returns the kernel's.
@@ -163,7 +165,8 @@ fn read(address: u64) -> Option<Box<Contents>> {
         iov_base: address as *mut _,
         iov_len: contents.len(),
     };
-    // SAFETY: the kernel writes to the buffer, which is this long. A page that is no longer mapped is an error.
+    // SAFETY: the kernel writes to the buffer, which is this long. A page that is no longer mapped
+    // is an error.
     let read = unsafe {
         libc::process_vm_readv(libc::getpid(), &raw const ours, 1, &raw const theirs, 1, 0)
     };

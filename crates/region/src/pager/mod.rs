@@ -1,7 +1,8 @@
 //! The pager: what happens to a page at a fault, at an eviction, and at the end of a transfer.
 //!
-//! It is stepped by one thread, and waits for nothing. `faults` serves faults, `ahead` brings pages in before
-//! them, `evictions` lets pages go, and `changes` follows what the program does to its mappings.
+//! It is stepped by one thread, and waits for nothing. `faults` serves faults, `ahead` brings pages
+//! in before them, `evictions` lets pages go, and `changes` follows what the program does to its
+//! mappings.
 
 mod ahead;
 mod changes;
@@ -115,7 +116,8 @@ pub(crate) struct Pager {
     lost: VecDeque<PageId>,
     /// Staged pages that could not be written, nor moved back while a mapping changes.
     returning: VecDeque<PageId>,
-    /// Ranges that were unmapped, and about which the kernel could not be asked while a mapping changes.
+    /// Ranges that were unmapped, and about which the kernel could not be asked while a mapping
+    /// changes.
     unmapped: Vec<(u64, u64)>,
     /// Whether a change of mappings is followed, and nothing may be mapped.
     settling: bool,
@@ -157,8 +159,8 @@ impl Pager {
     /// Makes a pager without memory, which shows its figures on a board.
     ///
     /// # Errors
-    /// Returns a usage error for settings that cannot be met, and a failure if the kernel does not allow what
-    /// is needed.
+    /// Returns a usage error for settings that cannot be met, and a failure if the kernel does not
+    /// allow what is needed.
     pub fn new(settings: Settings, board: Arc<Board>) -> Result<Self> {
         let dram = settings.dram.pages() as usize;
         if dram < Settings::LEAST_DRAM as usize {
@@ -228,8 +230,8 @@ impl Pager {
         self.arrived.len() + self.lost.len() + self.returning.len() + self.unmapped.len()
     }
 
-    /// Takes all events that wait, those that change mappings before faults, and returns whether there were
-    /// any.
+    /// Takes all events that wait, those that change mappings before faults, and returns whether
+    /// there were any.
     pub fn take_events(&mut self, events: &mut Vec<Event>) -> std::io::Result<bool> {
         self.follow_changes(events)?;
         for (fault, protected) in forks::faults(events) {
@@ -254,7 +256,8 @@ impl Pager {
         for event in events.iter() {
             self.change(event);
         }
-        // The place may have been taken by a mapping that has moved away again: that has to be known by now.
+        // The place may have been taken by a mapping that has moved away again: that has to be
+        // known by now.
         for (start, end) in std::mem::take(&mut self.unmapped) {
             self.unmapped(Page::of(start), Page::of(end));
         }

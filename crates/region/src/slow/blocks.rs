@@ -8,11 +8,12 @@ use terrace_policy::write::{LINE_BYTES, SECTOR_BYTES};
 
 pub(super) const PAGE_SIZE: usize = PAGE_BYTES as usize;
 
-/// Returns the unit in which a file is written past the page cache: sectors, or pages if it does not say.
+/// Returns the unit in which a file is written past the page cache: sectors, or pages if it does
+/// not say.
 pub(super) fn block(file: &File) -> usize {
     const DIRECT_IO: u32 = 0x2000;
-    // SAFETY: an all-zero statx is a valid value of it, which the call fills; the path is empty, and the
-    // descriptor is open.
+    // SAFETY: an all-zero statx is a valid value of it, which the call fills; the path is empty,
+    // and the descriptor is open.
     let (asked, about) = unsafe {
         let mut about: libc::statx = std::mem::zeroed();
         let empty = c"".as_ptr();

@@ -9,12 +9,12 @@ use uuid::Uuid;
 /// The least that a device holds: its header and some hundred pages.
 const LEAST: Bytes = Bytes(1 << 20);
 
-/// A block device that nothing else can use until this is dropped, which clears it: what it holds is
-/// discarded, and what does not read as zeros then is overwritten where data is looked for. A device that
-/// cannot discard keeps pages in between.
+/// A block device that nothing else can use until this is dropped, which clears it: what it holds
+/// is discarded, and what does not read as zeros then is overwritten where data is looked for. A
+/// device that cannot discard keeps pages in between.
 ///
-/// While it is taken it has a header of ours in its first page. If nothing clears it, because the process was
-/// killed, the header says that its contents are nobody's.
+/// While it is taken it has a header of ours in its first page. If nothing clears it, because the
+/// process was killed, the header says that its contents are nobody's.
 #[derive(Debug)]
 pub struct Device(Claim);
 
@@ -22,9 +22,9 @@ impl Device {
     /// Takes a device that is free and blank, or was left by a killed process of ours.
     ///
     /// # Errors
-    /// Returns a usage error if the device is in use (mounted, swapped to, held by another device, or open in
-    /// a program that has it alone), read-only or too small, or holds data; a failure if it cannot be read or
-    /// written to.
+    /// Returns a usage error if the device is in use (mounted, swapped to, held by another device,
+    /// or open in a program that has it alone), read-only or too small, or holds data; a failure if
+    /// it cannot be read or written to.
     pub fn take(path: &Path) -> Result<Self> {
         let taken = Self::claimed(path)?;
         taken.prepare(Uuid::new_v4(), None)?;
@@ -51,8 +51,8 @@ impl Device {
         }
     }
 
-    /// Lets programs that this process starts from now on share it: the device stays taken until they have
-    /// ended, even if this process is killed.
+    /// Lets programs that this process starts from now on share it: the device stays taken until
+    /// they have ended, even if this process is killed.
     ///
     /// # Errors
     /// Returns a failure if the system refuses.

@@ -1,4 +1,5 @@
-//! An emulated memory: contents in DRAM, with the latency and the channels of a technology in real time.
+//! An emulated memory: contents in DRAM, with the latency and the channels of a technology in real
+//! time.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -1,10 +1,10 @@
 //! The files of a disk: one, and more after forks.
 //!
-//! A place lies in one of the layers, each a file, at the same byte of any. A layer in which processes that have
-//! forked from each other both have places is shared and not written: a place that is written moves to a
-//! layer of the process's own. Two processes know of each other by a pair of sockets, which every process that
-//! is forked later has as well: once the other end is closed, however that process and its children ended, the
-//! layer is this process's alone again.
+//! A place lies in one of the layers, each a file, at the same byte of any. A layer in which
+//! processes that have forked from each other both have places is shared and not written: a place
+//! that is written moves to a layer of the process's own. Two processes know of each other by a
+//! pair of sockets, which every process that is forked later has as well: once the other end is
+//! closed, however that process and its children ended, the layer is this process's alone again.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,8 @@ use super::nameless::open_in;
 use super::{Buffer, Side};
 use crate::descriptor::Kept;
 
-/// Layers that are left as they are: to bring them together takes a read and a write for each place.
+/// Layers that are left as they are: to bring them together takes a read and a write for each
+/// place.
 const FEW: usize = 16;
 
 /// Bytes by which a file grows.
@@ -68,8 +69,8 @@ impl Layers {
         &self.layers[layer as usize].file
     }
 
-    /// Chooses the layer in which a place is written from now on, and returns whether it is another one than
-    /// before, so that all of the place has to be written.
+    /// Chooses the layer in which a place is written from now on, and returns whether it is another
+    /// one than before, so that all of the place has to be written.
     ///
     /// # Errors
     /// Returns the system's if a file is needed and cannot be made.
@@ -145,8 +146,8 @@ impl Layers {
         Ok(number)
     }
 
-    /// Brings the layers that are this process's alone together in the first of them, so that a process which
-    /// forks again and again does not keep a file for each child.
+    /// Brings the layers that are this process's alone together in the first of them, so that a
+    /// process which forks again and again does not keep a file for each child.
     fn merge(&mut self) -> io::Result<()> {
         let own = |layer: &mut Layer| !layer.is_shared();
         let own: Vec<bool> = self.layers.iter_mut().map(own).collect();

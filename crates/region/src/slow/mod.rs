@@ -1,7 +1,8 @@
 //! Slow memories, which hold the pages that are not in DRAM.
 //!
-//! A slow memory is an array of places of one page each, numbered from 0. Transfers take their time: one
-//! is begun, and asked for when it may have ended. To add a slow memory: implement [`Slow`] in a file here.
+//! A slow memory is an array of places of one page each, numbered from 0. Transfers take their
+//! time: one is begun, and asked for when it may have ended. To add a slow memory: implement
+//! [`Slow`] in a file here.
 
 mod blocks;
 pub mod device;
@@ -44,8 +45,8 @@ pub struct Read {
 pub struct Write {
     /// What the place is to hold.
     pub buffer: Box<Buffer>,
-    /// The lines of 64 bytes that are written, a bit each; the others hold the same already, or are not
-    /// needed.
+    /// The lines of 64 bytes that are written, a bit each; the others hold the same already, or are
+    /// not needed.
     pub lines: u64,
 }
 
@@ -55,8 +56,8 @@ pub struct Done {
     pub ticket: u32,
     /// The buffer that it was begun with; after a read, what the place holds.
     pub buffer: Box<Buffer>,
-    /// Whether it succeeded. What the buffer of a failed read, or the place of a failed write, holds is
-    /// unknown.
+    /// Whether it succeeded. What the buffer of a failed read, or the place of a failed write,
+    /// holds is unknown.
     pub result: io::Result<()>,
 }
 
@@ -100,8 +101,8 @@ pub trait Slow: Send {
         None
     }
 
-    /// Gets ready for a fork, after which two processes have this memory, each as if it had it alone. No
-    /// transfer is under way, and none begins before [`Slow::forked`].
+    /// Gets ready for a fork, after which two processes have this memory, each as if it had it
+    /// alone. No transfer is under way, and none begins before [`Slow::forked`].
     ///
     /// # Errors
     /// Returns why a child cannot have the memory.

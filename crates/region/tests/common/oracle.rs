@@ -7,8 +7,8 @@ use terrace_region::Region;
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// The contents of a page in a version: zeros at first, then pages of few different words, of noise, and
-/// pages that differ from the last version in some bytes alone.
+/// The contents of a page in a version: zeros at first, then pages of few different words, of
+/// noise, and pages that differ from the last version in some bytes alone.
 pub fn contents(page: usize, version: u32) -> [u8; PAGE] {
     let mut bytes = [0; PAGE];
     if version == 0 {
@@ -29,8 +29,8 @@ pub fn contents(page: usize, version: u32) -> [u8; PAGE] {
     bytes
 }
 
-/// Has `threads` threads make `steps` steps each over the pages of a region, every one over its own part,
-/// and panics at the first page that does not hold what was written to it.
+/// Has `threads` threads make `steps` steps each over the pages of a region, every one over its own
+/// part, and panics at the first page that does not hold what was written to it.
 pub fn exercise(region: &mut Region, threads: usize, steps: usize, seed: u64) {
     let pages = region.as_slice().len() / PAGE;
     let parts = region

@@ -1,5 +1,5 @@
-//! Regions over block devices, which are taken and given back. No test here forks: children would have their
-//! descriptors for a while, and keep the devices in use.
+//! Regions over block devices, which are taken and given back. No test here forks: children would
+//! have their descriptors for a while, and keep the devices in use.
 
 #[path = "../common/loop_device.rs"]
 mod loop_device;

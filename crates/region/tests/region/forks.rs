@@ -1,4 +1,5 @@
-//! Forks: a child has all pages as they were at that moment, and both processes go on by themselves.
+//! Forks: a child has all pages as they were at that moment, and both processes go on by
+//! themselves.
 
 use std::any::Any;
 use std::io::{Read, Write};
@@ -28,7 +29,8 @@ struct Child(libc::pid_t);
 impl Child {
     /// Forks a process that does this and ends; if that panics, it says why and fails.
     fn run(act: impl FnOnce()) -> Self {
-        // SAFETY: what runs in the child takes only locks that its own thread holds, or that fork resets.
+        // SAFETY: what runs in the child takes only locks that its own thread holds, or that fork
+        // resets.
         match unsafe { libc::fork() } {
             -1 => panic!("cannot fork: {}", std::io::Error::last_os_error()),
             0 => {
@@ -216,8 +218,9 @@ fn with_every_write_scheme_and_every_predictor() {
     }
 }
 
-/// Returns the figures, and the pages that the scheme of the first row has written, of the same evictions: figures are
-/// ahead of rows while a page leaves. After a minute it returns what there is.
+/// Returns the figures, and the pages that the scheme of the first row has written, of the same
+/// evictions: figures are ahead of rows while a page leaves. After a minute it returns what there
+/// is.
 fn settled(extension: &Extension) -> (Figures, u64) {
     let begin = Instant::now();
     loop {
@@ -337,8 +340,8 @@ fn a_child_maps_and_ends_regions() {
     child.expect_success();
 }
 
-/// A slow memory that cannot be shared keeps its pages from children, and so does a fork that goes past the C
-/// library: a touch ends the child, and it never sees zeros.
+/// A slow memory that cannot be shared keeps its pages from children, and so does a fork that goes
+/// past the C library: a touch ends the child, and it never sees zeros.
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn a_child_that_is_not_followed_ends_at_the_first_touch_and_harms_nobody() {

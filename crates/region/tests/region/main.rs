@@ -181,7 +181,8 @@ fn passes_are_foreseen() {
     assert!(faults[1] * 10 < faults[0], "{faults:?}");
 }
 
-/// In a pass that writes every page most writes are no faults, and one that reads has nothing written.
+/// In a pass that writes every page most writes are no faults, and one that reads has nothing
+/// written.
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn passes_that_write_are_foreseen() {
@@ -194,7 +195,8 @@ fn passes_that_write_are_foreseen() {
         }
     }
     let written = extension.figures();
-    // Each of three passes would have 4,000. How many there are depends on how soon a busy machine foresees them.
+    // Each of three passes would have 4,000. How many there are depends on how soon a busy machine
+    // foresees them.
     assert!(written.first_writes < 3 * 4000 / 2, "{written:?}");
     for _ in 0..2 {
         let before = extension.figures();

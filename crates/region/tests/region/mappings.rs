@@ -243,7 +243,8 @@ fn staged_pages_come_back_after_a_fork() {
     mapping.unmap(&extension, true);
 }
 
-/// A page that comes while a mapping moves waits until one that has left before is written. If none has, it comes.
+/// A page that comes while a mapping moves waits until one that has left before is written. If none
+/// has, it comes.
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn what_comes_while_a_mapping_moves_waits_for_what_has_left() {

@@ -1,5 +1,5 @@
-//! Small file systems, which get full. They are mounted in a namespace of this thread, so that they are gone with
-//! it, however it ends.
+//! Small file systems, which get full. They are mounted in a namespace of this thread, so that they
+//! are gone with it, however it ends.
 
 use std::fs::File;
 use std::path::Path;
@@ -34,8 +34,8 @@ impl Drop for Mounted<'_> {
         if std::thread::panicking() {
             return;
         }
-        // A file that is still open keeps it busy. The kernel closes those of a killed program's io_uring some time after
-        // its end.
+        // A file that is still open keeps it busy. The kernel closes those of a killed program's
+        // io_uring some time after its end.
         let begun = Instant::now();
         while begun.elapsed() < crate::SOON {
             if Command::new("umount")

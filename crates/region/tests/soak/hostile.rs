@@ -1,4 +1,5 @@
-//! A slow memory whose transfers fail, end late, and end in another order, as a seeded generator has it.
+//! A slow memory whose transfers fail, end late, and end in another order, as a seeded generator
+//! has it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;

@@ -1,4 +1,5 @@
-//! What the program means to have in its pages, in memory that the verifier owns and that outlives the program.
+//! What the program means to have in its pages, in memory that the verifier owns and that outlives
+//! the program.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +50,8 @@ impl Log {
 
     fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at < self.number);
-        // SAFETY: the word lies in the mapping, which is aligned to pages, and is accessed atomically by all.
+        // SAFETY: the word lies in the mapping, which is aligned to pages, and is accessed
+        // atomically by all.
         unsafe { &*self.words.add(at) }
     }
 

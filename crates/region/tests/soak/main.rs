@@ -1,9 +1,10 @@
-//! A program that changes pages at a tenth of DRAM over every kind of slow memory: no wrong byte, and nothing left
-//! behind, whether it ends by itself or is killed.
+//! A program that changes pages at a tenth of DRAM over every kind of slow memory: no wrong byte,
+//! and nothing left behind, whether it ends by itself or is killed.
 //!
-//! The program is a process of its own. It logs the versions of its pages in memory that this process owns. A run
-//! that ends by itself writes its pages to a file, which is compared with the log. `TERRACE_SOAK_SECONDS` says how
-//! long each kind of memory is tried (1 unless told; `make soak`), and `TERRACE_SOAK_SEED` what is drawn.
+//! The program is a process of its own. It logs the versions of its pages in memory that this
+//! process owns. A run that ends by itself writes its pages to a file, which is compared with the
+//! log. `TERRACE_SOAK_SECONDS` says how long each kind of memory is tried (1 unless told; `make
+//! soak`), and `TERRACE_SOAK_SEED` what is drawn.
 
 mod contents;
 mod disk;
@@ -32,14 +33,15 @@ use log::Log;
 use loop_device::Loop;
 use plan::{Kind, Plan};
 
-/// What the program is told: its kind, its seed, its time in milliseconds, and two directories, with a tab
-/// between.
+/// What the program is told: its kind, its seed, its time in milliseconds, and two directories,
+/// with a tab between.
 const TOLD: &str = "TERRACE_SOAK_TOLD";
 
 /// The time that what the kernel does later may take.
 const SOON: Duration = Duration::from_secs(120);
 
-/// The time that the program may take to end once its time is over: it checks all pages and writes them.
+/// The time that the program may take to end once its time is over: it checks all pages and writes
+/// them.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs after which a kind of memory has shown what it is there for, or never does.
@@ -182,7 +184,8 @@ fn start(plan: &Plan, time: Duration, directory: &Path, kept: &Path) -> Child {
         .unwrap()
 }
 
-/// Waits for the end of a program; one that does not end has a thread that waits for ever, and is killed.
+/// Waits for the end of a program; one that does not end has a thread that waits for ever, and is
+/// killed.
 fn wait(program: &mut Child, time: Duration, plan: &Plan) -> ExitStatus {
     let end = Instant::now() + time + PATIENCE;
     loop {
@@ -271,8 +274,8 @@ fn over_a_file() {
     soak(Kind::File, directory().path());
 }
 
-/// The device is made once, so that each program takes what the one before gave back or left. Its blocks are
-/// pages.
+/// The device is made once, so that each program takes what the one before gave back or left. Its
+/// blocks are pages.
 #[test]
 #[ignore = "needs root: userfaultfd and loop devices"]
 fn over_a_device() {

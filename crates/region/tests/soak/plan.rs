@@ -129,8 +129,8 @@ impl Plan {
         self.shared + self.threads * self.own
     }
 
-    /// Returns the settings of the extended memory, whose file or link to its device, if it has one, lies in a
-    /// directory.
+    /// Returns the settings of the extended memory, whose file or link to its device, if it has
+    /// one, lies in a directory.
     pub fn settings(&self, directory: &Path) -> Settings {
         let slow: Box<dyn Slow> = match self.technology {
             Some(name) => {

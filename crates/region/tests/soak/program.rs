@@ -1,4 +1,5 @@
-//! The program: threads that change, check and drop pages at random, and log what they mean to have in them.
+//! The program: threads that change, check and drop pages at random, and log what they mean to have
+//! in them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -34,8 +35,8 @@ struct Program<'a> {
     end: Instant,
 }
 
-/// A thread with its pages: some of the shared region, between those of the other threads, and all of a region
-/// of its own. They are numbered in this order.
+/// A thread with its pages: some of the shared region, between those of the other threads, and all
+/// of a region of its own. They are numbered in this order.
 struct Thread<'a> {
     program: &'a Program<'a>,
     number: u32,
@@ -43,8 +44,8 @@ struct Thread<'a> {
     random: Xoshiro256PlusPlus,
 }
 
-/// Runs the plan for a time, with its slow memory in `directory` and all that outlives it in `kept`; then writes
-/// all pages to a file.
+/// Runs the plan for a time, with its slow memory in `directory` and all that outlives it in
+/// `kept`; then writes all pages to a file.
 pub fn run(plan: &Plan, time: Duration, directory: &Path, kept: &Path) {
     let open = |name| {
         let mut options = File::options();
@@ -98,8 +99,8 @@ fn pages(number: u32) -> Bytes {
 /// Returns the pages of a region.
 fn words_of(region: &Region) -> slice::ChunksExact<'_, AtomicU64> {
     let words = region.bytes().0 as usize / 8;
-    // SAFETY: the region is this long and lives as long as the borrow; while there are threads, its bytes are
-    // accessed as atomic words alone.
+    // SAFETY: the region is this long and lives as long as the borrow; while there are threads, its
+    // bytes are accessed as atomic words alone.
     let all: &Words = unsafe { slice::from_raw_parts(region.as_ptr().cast(), words) };
     all.chunks_exact(WORDS)
 }
@@ -199,7 +200,8 @@ impl<'a> Thread<'a> {
         let (mine, plan) = (self.mine(), self.program.plan);
         self.zero(mine..mine + plan.own, |thread| {
             let extension = thread.program.extension;
-            // The first is unmapped before or after the second is there: it comes to another address.
+            // The first is unmapped before or after the second is there: it comes to another
+            // address.
             if thread.below(2) == 0 {
                 thread.own = extension.map(pages(1)).unwrap();
             }
@@ -247,7 +249,8 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Looks at the first word of any page of the shared region, so that threads fault on the same page.
+    /// Looks at the first word of any page of the shared region, so that threads fault on the same
+    /// page.
     fn glance(&mut self) {
         let page = self.below(self.program.plan.shared);
         let words = words_of(self.program.shared).nth(page as usize);

@@ -36,7 +36,8 @@ are geometric, over the programs that did not fail, and what is won back is of t
 const LEAST_LOSS: f64 = 0.05;
 
 impl BenchDocument {
-    /// Returns a line for each row and predictor, and the means over the programs that did not fail.
+    /// Returns a line for each row and predictor, and the means over the programs that did not
+    /// fail.
     pub fn table(&self) -> Text {
         let mut table = table(&HEAD);
         for row in &self.rows {
@@ -131,8 +132,8 @@ impl Line<'_> {
         cells
     }
 
-    /// Returns the names of the predictor and, unless it is the usual one, of the eviction policy. In older
-    /// results only the settings have the predictor.
+    /// Returns the names of the predictor and, unless it is the usual one, of the eviction policy.
+    /// In older results only the settings have the predictor.
     fn policies(&self) -> String {
         let settings = self
             .row
@@ -152,7 +153,8 @@ impl Times {
         self.better / self.terrace
     }
 
-    /// Returns the share of the better kernel way's loss that was won back; `None` if the loss is noise.
+    /// Returns the share of the better kernel way's loss that was won back; `None` if the loss is
+    /// noise.
     fn won_back(self) -> Option<f64> {
         let lost = self.better - self.all_dram;
         (lost >= self.better * LEAST_LOSS).then(|| (self.better - self.terrace) / lost)

@@ -1,6 +1,7 @@
 //! Results of `terrace tcam circuit`: tables, and the JSON of schema `terrace.tcam.circuit/1`.
 //!
-//! Figures are of a model or of ngspice; those of Fedorov 2016 stand beside them, marked `published`.
+//! Figures are of a model or of ngspice; those of Fedorov 2016 stand beside them, marked
+//! `published`.
 
 mod die;
 
@@ -36,8 +37,8 @@ pub struct CircuitDocument {
     pub variants: Vec<VariantFigures>,
     /// The chip, from the published figures of blocks.
     pub die: DieFigures,
-    /// Resistance of a flash transistor with its gate a volt above the threshold, in kohm: fitted to the published
-    /// delay of the flash port memory, and to nothing else.
+    /// Resistance of a flash transistor with its gate a volt above the threshold, in kohm: fitted
+    /// to the published delay of the flash port memory, and to nothing else.
     pub fitted_flash_kohm_at_a_volt: f64,
     /// The figures of the process.
     pub technology: Vec<ParameterFigures>,

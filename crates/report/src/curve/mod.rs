@@ -99,8 +99,8 @@ fn curve() -> Vec<Field<Curve>> {
         "samples" None |curve| curve.samples;
         /// pages of the smallest sample
         "sampled_pages" Pages |curve| curve.sampled_pages;
-        /// error to expect of the miss ratios: the root of the mean square of those of all points; null where it is
-        /// not known
+        /// error to expect of the miss ratios: the root of the mean square of those of all points;
+        /// null where it is not known
         "curve_error" Share |curve| curve.error();
     }
 }
@@ -110,11 +110,13 @@ fn point() -> Vec<Field<Point>> {
     fields! { Point;
         /// pages of DRAM
         "dram_pages" Pages |point| point.dram_pages;
-        /// touches of pages that were not in DRAM, first touches among them; estimated where the rate is below 1
+        /// touches of pages that were not in DRAM, first touches among them; estimated where the
+        /// rate is below 1
         "misses" None |point| point.misses;
         /// misses as a share of all touches
         "miss_ratio" Share |point| point.miss_ratio;
-        /// standard error of the miss ratio, by the spread of the samples; null where one sample has some of the pages
+        /// standard error of the miss ratio, by the spread of the samples; null where one sample
+        /// has some of the pages
         "error" Share |point| point.error;
     }
 }

@@ -1,7 +1,8 @@
-//! Simulations of a page cache, flash and a disk: as tables, and as JSON of the schema `terrace.sim.files/1`.
+//! Simulations of a page cache, flash and a disk: as tables, and as JSON of the schema
+//! `terrace.sim.files/1`.
 //!
-//! All times are virtual: a simple model predicts them; they are not measured. The fields are declared in
-//! [`terrace_sim::files::results`] and [`terrace_sim::files::options`].
+//! All times are virtual: a simple model predicts them; they are not measured. The fields are
+//! declared in [`terrace_sim::files::results`] and [`terrace_sim::files::options`].
 
 mod page;
 mod table;

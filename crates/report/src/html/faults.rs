@@ -33,8 +33,8 @@ struct Touched {
     faults: usize,
 }
 
-/// Returns the faults as points, in a colour for each process. Of the addresses only regions with faults
-/// are shown.
+/// Returns the faults as points, in a colour for each process. Of the addresses only regions with
+/// faults are shown.
 pub(crate) fn over_time_and_address(title: &str, faults: &Faults) -> Plot {
     let all = touched(faults);
     let bands = bands(&all);
@@ -123,8 +123,8 @@ fn touched(faults: &Faults) -> Vec<Touched> {
     touched
 }
 
-/// Returns the regions in the order of their addresses, those that overlap as one: of several processes,
-/// or of one at several times.
+/// Returns the regions in the order of their addresses, those that overlap as one: of several
+/// processes, or of one at several times.
 fn merged(regions: &[Region]) -> Vec<Region> {
     let mut sorted = regions.to_vec();
     sorted.sort_by_key(|region| region.pages.start);

@@ -1,8 +1,8 @@
 //! Results as one page of HTML that needs nothing else: tables, plots, settings and the machine.
 //!
 //! The page's own content security policy forbids it to load anything, so it reads the same
-//! everywhere and sends nothing. Plots are drawn by Chart.js (`chart.js`, MIT, unchanged but for its
-//! last line, which named a file for debuggers).
+//! everywhere and sends nothing. Plots are drawn by Chart.js (`chart.js`, MIT, unchanged but for
+//! its last line, which named a file for debuggers).
 
 mod faults;
 mod plot;

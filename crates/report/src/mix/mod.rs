@@ -1,7 +1,7 @@
 //! Simulations of tasks that take turns: as tables, and as JSON of the schema `terrace.sim.mix/1`.
 //!
-//! All times are virtual: a simple model predicts them; they are not measured. The fields are declared in
-//! [`terrace_sim::mix::results`] and [`terrace_sim::mix::options`].
+//! All times are virtual: a simple model predicts them; they are not measured. The fields are
+//! declared in [`terrace_sim::mix::results`] and [`terrace_sim::mix::options`].
 
 mod page;
 mod table;

@@ -44,7 +44,8 @@ fn run_time(simulated: &Simulated, run: &Run) -> f64 {
     run.slowdown(simulated.base(run)).unwrap_or(f64::NAN)
 }
 
-/// Returns the plot of misses after a switch, a line for each task of the first machine (figure 3.3).
+/// Returns the plot of misses after a switch, a line for each task of the first machine (figure
+/// 3.3).
 fn misses(simulated: &Simulated) -> Plot {
     let plot = Plot::lines(
         "Misses after a turn begins",

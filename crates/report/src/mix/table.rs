@@ -8,8 +8,8 @@ use super::name;
 use crate::table::table;
 use crate::text::Text;
 
-/// Returns what was simulated, a row for each machine, and a row for each task of a single machine or of the
-/// best one.
+/// Returns what was simulated, a row for each machine, and a row for each task of a single machine
+/// or of the best one.
 pub fn text(simulated: &Simulated) -> Text {
     let runs = &simulated.runs;
     let mut text = Text::default()

@@ -156,7 +156,8 @@ fn counted(outcome: &Outcome) -> Option<String> {
     (!outcome.has_all_cpu).then(|| "the program and children it waited for".to_owned())
 }
 
-/// Returns how many major faults steering did not see, and for which share of the time it watched; `None` if it saw all.
+/// Returns how many major faults steering did not see, and for which share of the time it watched;
+/// `None` if it saw all.
 fn unseen(outcome: &Outcome) -> Option<String> {
     let faults = outcome
         .faults
@@ -220,7 +221,8 @@ fn seconds(runs: &Runs) -> String {
     }
 }
 
-/// Returns the footprint and how it was found. Page cache is not part of it: the kernel can drop it.
+/// Returns the footprint and how it was found. Page cache is not part of it: the kernel can drop
+/// it.
 fn footprint(outcome: &Outcome) -> String {
     let known = match outcome.footprint_sampled {
         true => "sampled",
@@ -339,8 +341,8 @@ fn processes(number: u64) -> String {
     }
 }
 
-/// Returns a sentence for each way in whose typical run pages came from the tier for no known reason, or
-/// fewer came than there were reasons.
+/// Returns a sentence for each way in whose typical run pages came from the tier for no known
+/// reason, or fewer came than there were reasons.
 fn imbalances(results: &Results) -> String {
     let measured = results.runs.iter().filter(|r| !r.outcomes.is_empty());
     let sentences = measured.filter_map(|runs| {

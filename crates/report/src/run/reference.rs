@@ -1,4 +1,5 @@
-//! What the ways of a comparison are compared with. A way that failed is no reference, and is compared with nothing.
+//! What the ways of a comparison are compared with. A way that failed is no reference, and is
+//! compared with nothing.
 
 use terrace_live::measure::compare::Runs;
 use terrace_live::run::Outcome;
@@ -45,7 +46,8 @@ impl Reference {
         Some(self.kernel? / median(runs)?)
     }
 
-    /// Returns the share of the time lost by the better kernel way against all-dram that a way won back.
+    /// Returns the share of the time lost by the better kernel way against all-dram that a way won
+    /// back.
     pub fn won_back(&self, runs: &Runs) -> Option<f64> {
         let (best, kernel) = (self.all_dram?, self.kernel?);
         let lost = kernel - best;

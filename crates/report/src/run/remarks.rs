@@ -31,7 +31,8 @@ pub(crate) fn failure(runs: &Runs) -> Option<String> {
     Some(format!("{among}{ended}{joint}{killed}"))
 }
 
-/// Returns remarks that do not fit into the table: programs that were killed, and what could not be undone.
+/// Returns remarks that do not fit into the table: programs that were killed, and what could not be
+/// undone.
 pub fn remarks(results: &Results) -> Vec<String> {
     let mut remarks = Vec::new();
     for runs in &results.runs {

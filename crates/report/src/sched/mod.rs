@@ -1,4 +1,5 @@
-//! Results of `terrace sched`: tables, and the JSON of schemas `terrace.sched/1` and `terrace.sched-profile/1`.
+//! Results of `terrace sched`: tables, and the JSON of schemas `terrace.sched/1` and
+//! `terrace.sched-profile/1`.
 
 mod profile;
 mod schema;
@@ -153,7 +154,8 @@ fn picture(policy: &str, spells: &[Spell], names: &[String]) -> Option<Plot> {
     Some(programs.fold(plot, |plot, (program, name)| plot.series(name, of(program))))
 }
 
-/// Returns the misses after the beginning of a turn, a line for each program of which they were learnt.
+/// Returns the misses after the beginning of a turn, a line for each program of which they were
+/// learnt.
 fn after_switch(policy: &PolicyResults) -> Plot {
     let x = Axis::new("ms since the turn began", Unit::Count);
     let title = format!("Misses after a switch: {}", policy.policy);

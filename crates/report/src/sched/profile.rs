@@ -47,8 +47,9 @@ pub struct RunBeside {
     pub slowdown: Option<f64>,
     /// Misses of the last-level cache; null if they are not counted.
     pub misses: Option<u64>,
-    /// Lines of the effective cache that the neighbour replaced between two turns of the program, by all of its lines
-    /// (Fedorov 2016, figure 3.2), on average; null but for `same-cpu`, or if misses are not counted.
+    /// Lines of the effective cache that the neighbour replaced between two turns of the program,
+    /// by all of its lines (Fedorov 2016, figure 3.2), on average; null but for `same-cpu`, or if
+    /// misses are not counted.
     pub replaced_while_away: Option<f64>,
 }
 

@@ -14,8 +14,8 @@ use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
 use crate::rows::Rows;
 
-/// The JSON of `terrace sched run --json` and `terrace sched attach --json`. Figures of several runs are medians,
-/// where they are no lists.
+/// The JSON of `terrace sched run --json` and `terrace sched attach --json`. Figures of several
+/// runs are medians, where they are no lists.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SchedDocument {
     /// `terrace.sched/1`. Fields may be added under this name; none changes its meaning.
@@ -54,10 +54,11 @@ pub struct PolicyResults {
     pub policy: String,
     /// Wall time of each run in seconds, until the last program ended.
     pub wall_s: Vec<f64>,
-    /// Run times of the programs by those under the kernel alone: geometric mean over the programs that are CPU-bound;
-    /// null without a comparison.
+    /// Run times of the programs by those under the kernel alone: geometric mean over the programs
+    /// that are CPU-bound; null without a comparison.
     pub relative_run_time: Option<f64>,
-    /// Misses of all programs by those under the kernel alone; null without a comparison, or if they are not counted.
+    /// Misses of all programs by those under the kernel alone; null without a comparison, or if
+    /// they are not counted.
     pub relative_misses: Option<f64>,
     /// Misses of all programs; null if they are not counted.
     pub misses: Option<u64>,
@@ -93,7 +94,8 @@ pub struct ProgramResults {
     pub exit: Vec<String>,
     /// Whether it was CPU-bound.
     pub cpu_bound: bool,
-    /// Its share of the CPU time of all CPU-bound programs while all of them ran; null of another, or of a short run.
+    /// Its share of the CPU time of all CPU-bound programs while all of them ran; null of another,
+    /// or of a short run.
     pub share: Option<f64>,
     /// Cycles; null if the processor counts none.
     pub cycles: Option<u64>,
@@ -111,8 +113,8 @@ pub struct ProgramResults {
     pub turn_mean_s: Option<f64>,
     /// Median length of its turns in seconds; null if there were none.
     pub turn_median_s: Option<f64>,
-    /// Misses after the beginning of a turn (Fedorov 2016, figure 3.3), as the policy learnt them in the first run; empty
-    /// if it learnt none.
+    /// Misses after the beginning of a turn (Fedorov 2016, figure 3.3), as the policy learnt them
+    /// in the first run; empty if it learnt none.
     pub misses_after_switch: Vec<MissesAfterSwitch>,
     /// Waits for a CPU of its tasks that sleep; null if there were none, or they were not measured.
     pub waits: Option<u64>,
@@ -127,7 +129,8 @@ pub struct ProgramResults {
 /// Misses in a part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MissesAfterSwitch {
-    /// Time since the turn began at which the part ends, in milliseconds; it begins where the one before it ends.
+    /// Time since the turn began at which the part ends, in milliseconds; it begins where the one
+    /// before it ends.
     pub until_ms: f64,
     /// Misses a millisecond.
     pub misses_per_ms: f64,

@@ -30,7 +30,8 @@ pub struct Nodes {
     pub looks: u64,
     /// Pages that were known at the last look.
     pub known: u64,
-    /// Processor time of watching, deciding and moving in seconds; the program's hint faults are its own.
+    /// Processor time of watching, deciding and moving in seconds; the program's hint faults are
+    /// its own.
     pub cpu_s: f64,
     /// Time by which a load of the slow node took longer in a chase before the run, in nanoseconds.
     pub slower_ns: f64,
@@ -89,8 +90,9 @@ pub struct Zswap {
     pub held_bytes: u64,
     /// `held_bytes` by `pool_bytes`; null if the pool stayed empty.
     pub ratio: Option<f64>,
-    /// DRAM that the pool took beyond the program's budget, at most (sampled). Otherwise it is part of the
-    /// budget: version 2 of cgroups charges it, and under version 1 terrace lowers the program's limit by it.
+    /// DRAM that the pool took beyond the program's budget, at most (sampled). Otherwise it is part
+    /// of the budget: version 2 of cgroups charges it, and under version 1 terrace lowers the
+    /// program's limit by it.
     pub beyond_bytes: u64,
 }
 
@@ -111,15 +113,15 @@ impl From<Served> for Zswap {
 /// Figures of a tier of zram, of the whole machine during the run with the median wall time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Zram {
-    /// DRAM of the pool at its peak (sampled), without what was in it before. None of it is part of the
-    /// program's budget: the kernel charges it to nobody.
+    /// DRAM of the pool at its peak (sampled), without what was in it before. None of it is part of
+    /// the program's budget: the kernel charges it to nobody.
     pub pool_bytes: u64,
     /// Size of the pages in the pool at that moment before they were compressed.
     pub held_bytes: u64,
     /// `held_bytes` by `pool_bytes`; null if the pool stayed empty.
     pub ratio: Option<f64>,
-    /// Pages written to the disk below, because they were idle or could not be compressed; missing if there
-    /// is none.
+    /// Pages written to the disk below, because they were idle or could not be compressed; missing
+    /// if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demoted: Option<u64>,
     /// Pages read from the disk below; missing if there is none.

@@ -40,52 +40,57 @@ pub struct RunDocument {
 /// The usual eviction policy, which names of ways leave out.
 const EVICTION: &str = "hold";
 
-/// All runs of one way. A single number is the median over the repetitions, unless the way `failed`.
+/// All runs of one way. A single number is the median over the repetitions, unless the way
+/// `failed`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Way {
     /// `all-dram`, `kernel`, `kernel-cpf`, `kernel-tiering` or `terrace`.
     pub way: String,
     /// The predictor of the way `terrace` with its settings; null for other ways.
     pub predictor: Option<String>,
-    /// The eviction policy of the way `terrace` with its settings; missing for other ways, and in older
-    /// results.
+    /// The eviction policy of the way `terrace` with its settings; missing for other ways, and in
+    /// older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eviction: Option<String>,
-    /// The migration policy of the way `terrace` with its settings, where the tier is a memory node; missing otherwise.
+    /// The migration policy of the way `terrace` with its settings, where the tier is a memory
+    /// node; missing otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration: Option<String>,
-    /// Why the way failed: the program ended with another code than 0 or by a signal, or the kernel killed a process of
-    /// it, in any repetition. Such a way has no median and no ratio; single numbers are of the first repetition that
-    /// failed. Missing if it did not fail.
+    /// Why the way failed: the program ended with another code than 0 or by a signal, or the kernel
+    /// killed a process of it, in any repetition. Such a way has no median and no ratio; single
+    /// numbers are of the first repetition that failed. Missing if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// Wall time from the start to the end of the last process of the group in seconds, one number for each repetition.
+    /// Wall time from the start to the end of the last process of the group in seconds, one number
+    /// for each repetition.
     pub wall_s: Vec<f64>,
     /// Median of `wall_s`; missing if the way failed, and in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_median_s: Option<f64>,
-    /// How many times the median wall time of `all-dram`; missing if either way failed or did not run, and in older results.
+    /// How many times the median wall time of `all-dram`; missing if either way failed or did not
+    /// run, and in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vs_all_dram: Option<f64>,
-    /// Speed-up against the better of `kernel` and `kernel-cpf`, by the median wall times; missing if the way failed or none
-    /// of those ran well, and in older results.
+    /// Speed-up against the better of `kernel` and `kernel-cpf`, by the median wall times; missing
+    /// if the way failed or none of those ran well, and in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vs_kernel: Option<f64>,
-    /// CPU time in user mode in seconds, of all processes of the group if `cpu_of_group`; otherwise, and in older results,
-    /// of the program and the children it waited for.
+    /// CPU time in user mode in seconds, of all processes of the group if `cpu_of_group`;
+    /// otherwise, and in older results, of the program and the children it waited for.
     pub user_s: f64,
     /// CPU time in the kernel in seconds, of the same processes.
     pub system_s: f64,
-    /// Whether the CPU times are those of the whole group: not where it has no `cpu.stat` (version 1 without a hierarchy of
-    /// version 2 beside it). Missing in older results.
+    /// Whether the CPU times are those of the whole group: not where it has no `cpu.stat` (version
+    /// 1 without a hierarchy of version 2 beside it). Missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_of_group: Option<bool>,
-    /// Time from the start of the program in seconds from which on faults, prefetches, traffic of the tier, waits and the
-    /// lifetime are counted (`--after`), of the run with the median wall time; missing if they are of the whole run, and in
-    /// older results.
+    /// Time from the start of the program in seconds from which on faults, prefetches, traffic of
+    /// the tier, waits and the lifetime are counted (`--after`), of the run with the median wall
+    /// time; missing if they are of the whole run, and in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_from_s: Option<f64>,
-    /// Length in seconds of the part of the run that those are of, to its end; missing in older results.
+    /// Length in seconds of the part of the run that those are of, to its end; missing in older
+    /// results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_s: Option<f64>,
     /// Major faults of the whole cgroup: faults that waited for a read.
@@ -101,17 +106,18 @@ pub struct Way {
     pub tier_read_bytes: u64,
     /// Bytes written to swap areas by the whole machine during the run.
     pub tier_written_bytes: u64,
-    /// Pages of zeros of the whole machine that left DRAM during the run and were not written, beside what was;
-    /// 0 before Linux 6.12, which writes them, and missing in older results.
+    /// Pages of zeros of the whole machine that left DRAM during the run and were not written,
+    /// beside what was; 0 before Linux 6.12, which writes them, and missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier_zero_pages: Option<u64>,
-    /// The most that other programs had in the tier's areas, in bytes, over all repetitions (sampled): what was in the
-    /// areas beyond what the program had in swap, or 0 if that was negligible. Missing in older results.
+    /// The most that other programs had in the tier's areas, in bytes, over all repetitions
+    /// (sampled): what was in the areas beyond what the program had in swap, or 0 if that was
+    /// negligible. Missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier_others_bytes: Option<u64>,
-    /// The most processes of the program, of all repetitions, that left its cgroup, or began outside
-    /// it, as far as that was seen: no budget limits them, and no figure counts what they do then.
-    /// Missing in older results.
+    /// The most processes of the program, of all repetitions, that left its cgroup, or began
+    /// outside it, as far as that was seen: no budget limits them, and no figure counts what they
+    /// do then. Missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_group: Option<u64>,
     /// Peak of the DRAM charged to the cgroup, page cache included; null if the kernel keeps no
@@ -120,29 +126,32 @@ pub struct Way {
     /// Peak of the memory in DRAM and tier together: the kernel's peak of the memory charged to the
     /// cgroup, less the page cache of files and kernel memory.
     pub footprint_bytes: u64,
-    /// Whether the footprint comes from samples, because the kernel keeps no such peak; missing in older
-    /// results, whose footprints are all sampled.
+    /// Whether the footprint comes from samples, because the kernel keeps no such peak; missing in
+    /// older results, whose footprints are all sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint_sampled: Option<bool>,
     /// What zswap did, the pool in DRAM in front of the tier; missing if it is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zswap: Option<Zswap>,
-    /// What zram did, if that is the tier or the upper of its two levels; missing otherwise, and in older
-    /// results.
+    /// What zram did, if that is the tier or the upper of its two levels; missing otherwise, and in
+    /// older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zram: Option<Zram>,
-    /// What was seen of the pages written to the tier (`--writes`), of the run with the median wall time; missing if
-    /// nothing looked.
+    /// What was seen of the pages written to the tier (`--writes`), of the run with the median wall
+    /// time; missing if nothing looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<Writes>,
-    /// What moved between two memory nodes, of the run with the median wall time; missing where nothing moves.
+    /// What moved between two memory nodes, of the run with the median wall time; missing where
+    /// nothing moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
-    /// Waits at faults (`--latency`), of the run with the median wall time; missing if nothing measured them.
+    /// Waits at faults (`--latency`), of the run with the median wall time; missing if nothing
+    /// measured them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Lifetime of the device in years at the mean rate of writing over `counted_s`, of two levels the lower one's; null
-    /// without an endurance or without writes. What the device writes by itself (write amplification) is not in it.
+    /// Lifetime of the device in years at the mean rate of writing over `counted_s`, of two levels
+    /// the lower one's; null without an endurance or without writes. What the device writes by
+    /// itself (write amplification) is not in it.
     pub lifetime_years: Option<f64>,
     /// Processes killed for exceeding budget plus tier, over all repetitions.
     pub oom_kills: u64,
@@ -153,42 +162,47 @@ pub struct Way {
     pub faults: Option<Faults>,
 }
 
-/// The life story of predictions, in pages. `predicted` is the sum of `filtered`, `wiped`, `in_memory` and
-/// `issued`, and the pages that still waited at the end; `issued` is that of `used`, `late`, `reissued` and
-/// `wasted`.
+/// The life story of predictions, in pages. `predicted` is the sum of `filtered`, `wiped`,
+/// `in_memory` and `issued`, and the pages that still waited at the end; `issued` is that of
+/// `used`, `late`, `reissued` and `wasted`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prefetch {
     /// The counts.
     #[serde(flatten)]
     pub story: LifeStory,
-    /// Major faults that steering did not see: those that came while it did not watch, because watching did not pay, or
-    /// too fast. Null in older results, some of which have the latter alone.
+    /// Major faults that steering did not see: those that came while it did not watch, because
+    /// watching did not pay, or too fast. Null in older results, some of which have the latter
+    /// alone.
     pub unseen_faults: Option<u64>,
-    /// Used and late pages that the kernel's readahead would have brought as well, as far as their places
-    /// in the tier are known: their fetches spared the program no fault. Missing in older results.
+    /// Used and late pages that the kernel's readahead would have brought as well, as far as their
+    /// places in the tier are known: their fetches spared the program no fault. Missing in older
+    /// results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redundant: Option<u64>,
-    /// Time in seconds for which nothing was fetched: to try what fetches are worth, or because they were
-    /// found to be worth nothing. Missing in older results.
+    /// Time in seconds for which nothing was fetched: to try what fetches are worth, or because
+    /// they were found to be worth nothing. Missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rested_s: Option<f64>,
     /// Pages that the kernel read ahead by itself, on the whole machine; missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_readahead: Option<u64>,
-    /// Share of the time since the start for which steering watched the faults; missing in older results.
+    /// Share of the time since the start for which steering watched the faults; missing in older
+    /// results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched_share: Option<f64>,
-    /// Share of the pages that came from the tier, on the whole machine, for which nothing accounts:
-    /// neither `issued` less `reissued`, nor `major_faults`, nor `kernel_readahead`. Negative if these are
-    /// more than came, as where the kernel had read ahead pages that were fetched. Beyond 0.02 the tier's
-    /// figures are not the program's alone. Missing in older results.
+    /// Share of the pages that came from the tier, on the whole machine, for which nothing
+    /// accounts: neither `issued` less `reissued`, nor `major_faults`, nor `kernel_readahead`.
+    /// Negative if these are more than came, as where the kernel had read ahead pages that were
+    /// fetched. Beyond 0.02 the tier's figures are not the program's alone. Missing in older
+    /// results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unaccounted_share: Option<f64>,
-    /// Life story of each constituent of a combination over the whole run; a page counts for each that named it. Missing
-    /// for other predictors, and in older results.
+    /// Life story of each constituent of a combination over the whole run; a page counts for each
+    /// that named it. Missing for other predictors, and in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constituents: Vec<Constituent>,
-    /// Figures by process over the whole run, those with the most faults and fetches first; missing in older results.
+    /// Figures by process over the whole run, those with the most faults and fetches first; missing
+    /// in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
 }
@@ -293,7 +307,8 @@ impl RunDocument {
 }
 
 impl Way {
-    /// The way, with its predictor where it has one, and its eviction policy unless it is the usual one.
+    /// The way, with its predictor where it has one, and its eviction policy unless it is the usual
+    /// one.
     pub(crate) fn name(&self) -> String {
         match self.policies() {
             policies if policies.is_empty() => self.way.clone(),
@@ -301,8 +316,8 @@ impl Way {
         }
     }
 
-    /// The names of the predictor and, unless it is the usual one, of the eviction policy; or of the migration
-    /// policy.
+    /// The names of the predictor and, unless it is the usual one, of the eviction policy; or of
+    /// the migration policy.
     pub(crate) fn policies(&self) -> String {
         let eviction = self.eviction.as_deref().filter(|name| *name != EVICTION);
         let names = self.predictor.as_deref().into_iter().chain(eviction);

@@ -14,16 +14,17 @@ pub struct RunSettings {
     pub dram_bytes: u64,
     /// The program's footprint in bytes, or null if it was neither given nor measured.
     pub footprint_bytes: Option<u64>,
-    /// Whether the footprint was measured: by a run without a limit, or in this one (`measured_after_s`).
+    /// Whether the footprint was measured: by a run without a limit, or in this one
+    /// (`measured_after_s`).
     pub footprint_measured: bool,
-    /// Time from the start in seconds for which the program ran without a limit, which measured its footprint
-    /// (`--measure`); missing if it had its limit from the start.
+    /// Time from the start in seconds for which the program ran without a limit, which measured its
+    /// footprint (`--measure`); missing if it had its limit from the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_after_s: Option<f64>,
     /// Tier, described for people.
     pub tier: String,
-    /// The largest size that the tier might have had, in bytes; missing for a memory node, the machine's own swap, and
-    /// in older results.
+    /// The largest size that the tier might have had, in bytes; missing for a memory node, the
+    /// machine's own swap, and in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier_bound_bytes: Option<u64>,
     /// zswap in front of the tier, as `--zswap` would name it; missing in older results.
@@ -31,7 +32,8 @@ pub struct RunSettings {
     pub zswap: Option<String>,
     /// The predictor with its settings, or `off`; several are separated by commas.
     pub prefetch: String,
-    /// The eviction policy with its settings; several are separated by commas. Missing in older results.
+    /// The eviction policy with its settings; several are separated by commas. Missing in older
+    /// results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eviction: Option<String>,
     /// The migration policy with its settings, where the tier is a memory node; missing otherwise.
@@ -43,8 +45,9 @@ pub struct RunSettings {
     pub endurance_bytes: Option<u64>,
     /// The version of the memory cgroup controller: 1 or 2.
     pub cgroup_version: u32,
-    /// What the program saw of memory limits: `machine` for those that hold for terrace, as without it, or `limit` for
-    /// that of its own group. Missing if it was not started, and in older results.
+    /// What the program saw of memory limits: `machine` for those that hold for terrace, as without
+    /// it, or `limit` for that of its own group. Missing if it was not started, and in older
+    /// results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_view: Option<View>,
     /// The kernel's release.

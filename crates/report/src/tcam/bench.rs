@@ -1,4 +1,5 @@
-//! The JSON of `terrace tcam bench --json`: schema `terrace.tcam.bench/1`. All figures are measured.
+//! The JSON of `terrace tcam bench --json`: schema `terrace.tcam.bench/1`. All figures are
+//! measured.
 
 use serde::Serialize;
 

@@ -1,4 +1,5 @@
-//! The JSON of `terrace tcam replay --json`: schema `terrace.tcam.replay/1`. Every field is documented here.
+//! The JSON of `terrace tcam replay --json`: schema `terrace.tcam.replay/1`. Every field is
+//! documented here.
 
 use serde::Serialize;
 use terrace_tcam::Settings;
@@ -30,7 +31,8 @@ pub struct ReplayDocument {
     pub chip: Chip,
     /// Results of each prefix length that had a route or an update.
     pub lengths: Vec<LengthRow>,
-    /// What the same updates move in a conventional TCAM, by its ordering; empty without `--orderings`.
+    /// What the same updates move in a conventional TCAM, by its ordering; empty without
+    /// `--orderings`.
     pub orderings: Vec<OrderingRow>,
 }
 
@@ -85,19 +87,21 @@ pub struct ReplaySettings {
     pub endurance: f64,
 }
 
-/// What the chip takes, beside a CMOS chip of as many entries, which needs no shadow blocks. Erasing and programming
-/// are not counted: Fedorov 2016 has no energy of them.
+/// What the chip takes, beside a CMOS chip of as many entries, which needs no shadow blocks.
+/// Erasing and programming are not counted: Fedorov 2016 has no energy of them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chip {
     /// CMOS shadow blocks: one for each prefix length, and `buffers`, or as many as were needed.
     pub shadow_blocks: u32,
-    /// Area of the flash blocks in cm2, by the blocks of Fedorov 2016, table 4.1, in proportion to rows.
+    /// Area of the flash blocks in cm2, by the blocks of Fedorov 2016, table 4.1, in proportion to
+    /// rows.
     pub flash_cm2: f64,
     /// Area of the shadow blocks in cm2, by the same.
     pub shadow_cm2: f64,
     /// Area of the die in cm2: the blocks are 63 % of it (4.4.1 there).
     pub die_cm2: f64,
-    /// Power in W by table 4.1, at its frequency, which it does not name, if every block is searched in every cycle.
+    /// Power in W by table 4.1, at its frequency, which it does not name, if every block is
+    /// searched in every cycle.
     pub power_w: f64,
     /// Energy of a lookup in nJ, by the model of `terrace tcam circuit`.
     pub lookup_nj: f64,
@@ -147,7 +151,8 @@ pub struct Totals {
     /// What happened to the updates.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Part of the announcements that did not reach flash, 0 to 1: 1 less `flushed` over `announcements`.
+    /// Part of the announcements that did not reach flash, 0 to 1: 1 less `flushed` over
+    /// `announcements`.
     pub filtered: f64,
     /// The fewest flash writes with which any policy could have served the updates.
     pub bound: u64,
@@ -161,8 +166,8 @@ pub struct Totals {
     pub sevenfold_flushes: u64,
     /// The most flushes of one length within a second.
     pub most_flushes_a_second: u64,
-    /// Shadow blocks that were needed so that no update waited, or were there: one for each prefix length that
-    /// addresses of the table's families can have, and `buffers_used`.
+    /// Shadow blocks that were needed so that no update waited, or were there: one for each prefix
+    /// length that addresses of the table's families can have, and `buffers_used`.
     pub shadow_blocks_needed: u32,
     /// Shadow blocks in use at one time beside the first of each length.
     pub buffers_used: u32,
@@ -178,14 +183,16 @@ pub struct Totals {
     pub moved_blocks: u64,
     /// Lifetimes in years at this rate of updates.
     pub lifetime_years: LifetimeYears,
-    /// Lookups that were compared with a longest-prefix match on the golden copy; a wrong one is an error.
+    /// Lookups that were compared with a longest-prefix match on the golden copy; a wrong one is an
+    /// error.
     pub lookups_checked: u64,
 }
 
 /// Lifetimes in years; null where nothing was written.
 #[derive(Clone, Debug, Serialize)]
 pub struct LifetimeYears {
-    /// By the four assumptions of Fedorov 2016, 4.4.1: each flushed entry rewrites a block, over all free blocks.
+    /// By the four assumptions of Fedorov 2016, 4.4.1: each flushed entry rewrites a block, over
+    /// all free blocks.
     pub estimate: Option<f64>,
     /// The same with fixed shares: the length most written, over half of the free blocks.
     pub estimate_static: Option<f64>,
@@ -235,8 +242,9 @@ impl From<&OfLength> for LengthRow {
 /// What an ordering of a conventional TCAM moves.
 #[derive(Clone, Debug, Serialize)]
 pub struct OrderingRow {
-    /// `sorted-end`, `sorted-middle`: by length, with free rows at the end or in the middle; `partial`: only
-    /// prefixes that contain one another are in order; `hermes`: sorted, behind a small table that takes updates.
+    /// `sorted-end`, `sorted-middle`: by length, with free rows at the end or in the middle;
+    /// `partial`: only prefixes that contain one another are in order; `hermes`: sorted, behind a
+    /// small table that takes updates.
     pub ordering: &'static str,
     /// Entries that were moved.
     pub moves: u64,

@@ -57,7 +57,8 @@ pub struct ProgramFigures {
     pub policy: String,
     /// Whether it was CPU-bound in all runs; the simulated tasks do not sleep.
     pub cpu_bound: bool,
-    /// CPU time alone in seconds, measured: the only figure of both sides that was taken from this program.
+    /// CPU time alone in seconds, measured: the only figure of both sides that was taken from this
+    /// program.
     pub alone_s: f64,
     /// Lines touched that were simulated, again and again.
     pub rows: u64,

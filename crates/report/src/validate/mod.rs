@@ -54,8 +54,8 @@ pub struct ValidationDocument {
     pub limited_s: Vec<f64>,
     /// Whether other programs swapped meanwhile; times and pages are then not the program's alone.
     pub disturbed: bool,
-    /// What the program saw of memory limits: `machine` for those that hold for terrace, as without it, or `limit` for
-    /// that of its own group.
+    /// What the program saw of memory limits: `machine` for those that hold for terrace, as without
+    /// it, or `limit` for that of its own group.
     pub memory_view: Option<View>,
     /// Figures of both sides. The live one is the median of the runs.
     pub figures: Vec<Figure>,
@@ -85,7 +85,8 @@ pub struct Figure {
     pub live: f64,
     /// Simulated.
     pub simulated: f64,
-    /// Difference of the simulated from the live value, in percent of the live one; null if that is 0.
+    /// Difference of the simulated from the live value, in percent of the live one; null if that is
+    /// 0.
     pub error_percent: Option<f64>,
 }
 
@@ -159,8 +160,9 @@ fn figures(results: &Results) -> Vec<Figure> {
         ),
     ];
     if results.predicted.zero_pages == ZeroPages::Written {
-        // The kernel keeps pages of zeros out of the tier, and the simulator moves them where a trace does not tell
-        // them from others: what it takes for them follows from their shares of the pages that came and went.
+        // The kernel keeps pages of zeros out of the tier, and the simulator moves them where a
+        // trace does not tell them from others: what it takes for them follows from their shares of
+        // the pages that came and went.
         let unread = share(live(|o| o.tier_unread), read) * outcome.times.read.seconds();
         let unwritten = share(live(|o| o.tier_zeros), written) * outcome.times.write_out.seconds();
         let time = time - unread - unwritten;

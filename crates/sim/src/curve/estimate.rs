@@ -41,7 +41,8 @@ impl Estimate {
         self.samples.iter().copied().min().unwrap_or(0)
     }
 
-    /// Returns the pages of DRAM that a sample gets of this number, at least one and no more than are of use.
+    /// Returns the pages of DRAM that a sample gets of this number, at least one and no more than
+    /// are of use.
     pub(super) fn miniature(&self, sample: usize, dram_pages: u64) -> u64 {
         let share = dram_pages as f64 / self.pages as f64 * self.samples[sample] as f64;
         (share.round() as u64).clamp(1, self.samples[sample])
@@ -104,7 +105,8 @@ mod tests {
         );
         assert_eq!(estimate.full_size(0, 25), 1000);
         let point = estimate.point(100, &[100, 110, 90, 100]);
-        // Estimates of 4000, 4400, 3600 and 4000: a variance of 320,000 / 3, of which the mean has a quarter.
+        // Estimates of 4000, 4400, 3600 and 4000: a variance of 320,000 / 3, of which the mean has
+        // a quarter.
         assert_eq!((point.misses, point.miss_ratio), (4000, 0.04));
         let expected = (320_000.0_f64 / 12.0 * 0.9).sqrt() / 100_000.0;
         assert!((point.error.unwrap() - expected).abs() < 1e-12);

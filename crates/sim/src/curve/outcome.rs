@@ -35,18 +35,19 @@ pub struct Curve {
 pub struct Point {
     /// Pages of DRAM.
     pub dram_pages: u64,
-    /// Touches of pages that were not in DRAM, first touches among them; estimated where the rate is below 1.
+    /// Touches of pages that were not in DRAM, first touches among them; estimated where the rate
+    /// is below 1.
     pub misses: u64,
     /// Those as a share of all touches.
     pub miss_ratio: f64,
-    /// Standard error of the miss ratio, by the spread of the samples; `None` where some of the pages are in one
-    /// sample.
+    /// Standard error of the miss ratio, by the spread of the samples; `None` where some of the
+    /// pages are in one sample.
     pub error: Option<f64>,
 }
 
 impl Curve {
-    /// Returns the error to expect of the miss ratios of the whole curve: the root of the mean of their errors'
-    /// squares.
+    /// Returns the error to expect of the miss ratios of the whole curve: the root of the mean of
+    /// their errors' squares.
     pub fn error(&self) -> Option<f64> {
         let squares = self
             .points

@@ -30,12 +30,12 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Reads a workload to its end, one program after the other. `progress` is called with the number of touches
-    /// read.
+    /// Reads a workload to its end, one program after the other. `progress` is called with the
+    /// number of touches read.
     ///
     /// # Errors
-    /// A usage error where the settings do not go together; the errors of the traces; a failure where there is no
-    /// access, or what is sampled takes more memory than there is.
+    /// A usage error where the settings do not go together; the errors of the traces; a failure
+    /// where there is no access, or what is sampled takes more memory than there is.
     pub fn read(
         mut workload: Workload,
         settings: CurveSettings,
@@ -164,8 +164,8 @@ impl Gathered {
     }
 }
 
-/// Reads a workload to its end, and has another thread follow it, as numbering pages takes as long as finding them
-/// in a stack. Returns the number of touches, and the parts.
+/// Reads a workload to its end, and has another thread follow it, as numbering pages takes as long
+/// as finding them in a stack. Returns the number of touches, and the parts.
 fn gather(
     workload: &mut Workload,
     parts: Vec<Part>,
@@ -180,8 +180,8 @@ fn gather(
     })
 }
 
-/// Sends the batches of all programs, one after the other, until the end or until nothing is received any more, and
-/// returns the number of their touches.
+/// Sends the batches of all programs, one after the other, until the end or until nothing is
+/// received any more, and returns the number of their touches.
 fn send(
     workload: &mut Workload,
     sender: SyncSender<Batch>,

@@ -82,7 +82,8 @@ mod tests {
         }
     }
 
-    /// Every place of a stratum is drawn about as often as another: within five standard deviations.
+    /// Every place of a stratum is drawn about as often as another: within five standard
+    /// deviations.
     #[test]
     fn all_pages_have_the_same_chance() {
         let sampling = Sampling {

@@ -16,8 +16,8 @@ pub struct CurveSettings {
     pub policies: Vec<Spec>,
     /// Sizes of DRAM.
     pub sizes: Sizes,
-    /// Share of the pages that is simulated, from more than 0 to 1; `None` for all pages of policies that one
-    /// pass is enough for, and for a tenth of the pages of others.
+    /// Share of the pages that is simulated, from more than 0 to 1; `None` for all pages of
+    /// policies that one pass is enough for, and for a tenth of the pages of others.
     pub rate: Option<f64>,
     /// Samples into which these pages are dealt out; there is one if all pages are simulated.
     pub samples: u32,
@@ -30,7 +30,8 @@ pub struct CurveSettings {
 pub enum Sizes {
     /// These.
     Some(Vec<Dram>),
-    /// All sizes before and behind which the misses differ; for policies that one pass is enough for.
+    /// All sizes before and behind which the misses differ; for policies that one pass is enough
+    /// for.
     All,
 }
 
@@ -47,7 +48,8 @@ impl Default for CurveSettings {
 }
 
 impl Sizes {
-    /// Reads `all`, or amounts as [`Dram::parse`] does with commas between them. Shares are of the footprint.
+    /// Reads `all`, or amounts as [`Dram::parse`] does with commas between them. Shares are of the
+    /// footprint.
     ///
     /// # Errors
     /// A usage error where the text is neither.

@@ -7,7 +7,8 @@ use terrace_base::{Bytes, Nanos};
 const MINUTE: u64 = 60_000_000_000;
 const MINUTES_A_DAY: u64 = 24 * 60;
 
-/// Bytes written by the minute, of the last day, and the most that a day had. Days begin with a minute.
+/// Bytes written by the minute, of the last day, and the most that a day had. Days begin with a
+/// minute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Days {
     /// Minutes of the last day in which something was written.

@@ -84,7 +84,8 @@ impl Flash {
         self.admission.missed(request);
     }
 
-    /// Offers a page that is not there. Returns when the writer goes on, `None` where the page is refused.
+    /// Offers a page that is not there. Returns when the writer goes on, `None` where the page is
+    /// refused.
     pub(super) fn offer(&mut self, now: Nanos, page: PageId, request: &Request) -> Option<Nanos> {
         if let Answer::Refuse(policy) = self.admission.wants(request) {
             self.note_refused(policy);

@@ -24,8 +24,8 @@ impl Grid {
     /// Returns all combinations.
     ///
     /// # Errors
-    /// A usage error if a memory is not in the catalogue, or a machine cannot be simulated; a failure if there is
-    /// not enough memory for the machines.
+    /// A usage error if a memory is not in the catalogue, or a machine cannot be simulated; a
+    /// failure if there is not enough memory for the machines.
     pub fn machines(&self, catalogue: &Catalogue) -> Result<Vec<FilesMachine>> {
         let machines = self.0.combinations(catalogue, MACHINE_BYTES)?;
         machines.iter().try_for_each(FilesMachine::check)?;

@@ -100,8 +100,8 @@ impl Hierarchy {
         self.now += self.copy;
     }
 
-    /// Whether a page is read where it is, on flash: in multilevel main memory, if there is a budget of writes, one of which
-    /// it would take to come back from DRAM.
+    /// Whether a page is read where it is, on flash: in multilevel main memory, if there is a
+    /// budget of writes, one of which it would take to come back from DRAM.
     fn is_held_back(&self, page: PageId) -> bool {
         let on_flash = self.flash.as_ref().filter(|flash| flash.holds(page));
         self.organisation == Organisation::Memory

@@ -1,22 +1,26 @@
-//! Simulation of a page cache in DRAM, a flash level and a disk, over requests for files or blocks: Koob 2010.
+//! Simulation of a page cache in DRAM, a flash level and a disk, over requests for files or blocks:
+//! Koob 2010.
 //!
-//! Requests are served one after the other, page by page, in virtual time: from DRAM in the time of a copy, from
-//! flash in the time of its technology, times a slow-down, and from the disk in the time of a seek, where the page
-//! does not follow the one before, and of the transfer. What flash and disk write in the background takes them no
-//! time that a reader waits for, until more waits than the buffer holds.
+//! Requests are served one after the other, page by page, in virtual time: from DRAM in the time of
+//! a copy, from flash in the time of its technology, times a slow-down, and from the disk in the
+//! time of a seek, where the page does not follow the one before, and of the transfer. What flash
+//! and disk write in the background takes them no time that a reader waits for, until more waits
+//! than the buffer holds.
 //!
-//! The slides draw three organisations and do not describe them further than that the one that was built is
-//! filled with the page cache's evictions. Here they are ([`Organisation`]):
+//! The slides draw three organisations and do not describe them further than that the one that was
+//! built is filled with the page cache's evictions. Here they are ([`Organisation`]):
 //!
-//! - *extended buffer cache*: what DRAM evicts is offered to flash. A copy stays on flash when the page is read
-//!   into DRAM again, and is then not written again;
-//! - *multilevel buffer cache*: what the disk delivers is offered to flash at once, as processor caches include
-//!   each other;
-//! - *multilevel main memory*: a page is in DRAM or on flash, and moves between them. Each move to flash is a write; so
-//!   under a budget of writes, a page on flash is read where it is, and stays there.
+//! - *extended buffer cache*: what DRAM evicts is offered to flash. A copy stays on flash when the
+//!   page is read into DRAM again, and is then not written again;
+//! - *multilevel buffer cache*: what the disk delivers is offered to flash at once, as processor
+//!   caches include each other;
+//! - *multilevel main memory*: a page is in DRAM or on flash, and moves between them. Each move to
+//!   flash is a write; so under a budget of writes, a page on flash is read where it is, and stays
+//!   there.
 //!
-//! An offer is answered by policies of [`terrace_policy::admission`], the same that serve `terrace mount`. Flash never
-//! holds the only copy: a page that is written leaves flash, and goes to the disk at once, or when DRAM evicts it.
+//! An offer is answered by policies of [`terrace_policy::admission`], the same that serve `terrace
+//! mount`. Flash never holds the only copy: a page that is written leaves flash, and goes to the
+//! disk at once, or when DRAM evicts it.
 
 mod count;
 mod day;

@@ -1,4 +1,5 @@
-//! The settings of machines with a page cache, flash and a disk: options of `sim files`, and their fields in results.
+//! The settings of machines with a page cache, flash and a disk: options of `sim files`, and their
+//! fields in results.
 //!
 //! To add one: a field in [`FilesMachine`], an entry here, and its use in the simulation.
 
@@ -103,7 +104,8 @@ fn devices() -> Vec<Setting> {
             details("Levellings are listed by `terrace list wear-levellings`. Pages that are moved wear flash, and take \
                      no time."),
             column("levelling", "levelling", Unit::None, |m| m.levelling.to_string());
-        /// pages that wait to be written to flash, or to the disk, before their writer waits; 0: it waits at once
+        /// pages that wait to be written to flash, or to the disk, before their writer waits; 0: it
+        /// waits at once
         "write-buffer" "PAGES": number(0..=1 << 20, |m, pages| m.write_buffer = pages), default("64"),
             column("buffer", "write_buffer", Unit::None, |m| m.write_buffer);
         /// time of a seek, for a page that does not follow the one before

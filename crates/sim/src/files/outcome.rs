@@ -82,8 +82,8 @@ impl Outcome {
 }
 
 impl Run {
-    /// Returns the years until all cells of flash wear out together, if it is levelled; `None` where the endurance
-    /// is not known, or nothing was written.
+    /// Returns the years until all cells of flash wear out together, if it is levelled; `None`
+    /// where the endurance is not known, or nothing was written.
     pub fn lifetime(&self) -> Option<f64> {
         let endurance = self.machine.technology.endurance?;
         let capacity = Bytes::of_pages(self.machine.flash_pages as u64);
@@ -94,8 +94,8 @@ impl Run {
         }
     }
 
-    /// Returns the years until the first place of flash wears out, if pages come to places that are free and the levelling
-    /// moves them.
+    /// Returns the years until the first place of flash wears out, if pages come to places that are
+    /// free and the levelling moves them.
     pub fn first_failure(&self) -> Option<f64> {
         let endurance = self.machine.technology.endurance?;
         self.outcome

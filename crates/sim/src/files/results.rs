@@ -1,7 +1,7 @@
 //! Results of simulations of files: their names, units and meanings, declared once.
 //!
-//! To add one: an entry here, or a count in `count.rs`. All times are virtual: a simple model predicts them.
-//! Figures exclude the warm-up.
+//! To add one: an entry here, or a count in `count.rs`. All times are virtual: a simple model
+//! predicts them. Figures exclude the warm-up.
 
 use terrace_base::Bytes;
 use terrace_base::schema::{Field, Tree, fields};
@@ -79,7 +79,8 @@ fn wear<'a>() -> Vec<Field<Compared<'a>>> {
         "refused_by" None |of| Tree::list(&refused(), of.run.outcome.refused.iter().copied());
         /// bytes written to flash
         "flash_written_bytes" Bytes |of| of.run.outcome.counts.flash_written();
-        /// bytes written to flash within the busiest day, or in all of a shorter time; null without flash
+        /// bytes written to flash within the busiest day, or in all of a shorter time; null without
+        /// flash
         "busiest_day_bytes" Bytes |of| of.run.outcome.busiest_day;
         /// writes of a page of flash, on average
         "wear_mean" None |of| of.run.outcome.worn.as_ref().map(|worn| worn.mean());

@@ -14,7 +14,8 @@ use crate::mix::Trace;
 /// Requests between two calls of `progress`.
 const STEP: u64 = 1 << 12;
 
-/// Returns the number of requests of all traces, with at most `limit` of each; `None` where one does not say.
+/// Returns the number of requests of all traces, with at most `limit` of each; `None` where one
+/// does not say.
 ///
 /// # Errors
 /// Errors of the traces.
@@ -28,8 +29,9 @@ pub fn accesses(traces: &[Trace], limit: Option<u64>) -> Result<Option<u64>> {
     Ok(sum)
 }
 
-/// Simulates traces, one after the other, on each machine, several machines at the same time, with at most `limit`
-/// requests of each trace. `progress` is called with the requests served on all machines.
+/// Simulates traces, one after the other, on each machine, several machines at the same time, with
+/// at most `limit` requests of each trace. `progress` is called with the requests served on all
+/// machines.
 ///
 /// # Errors
 /// Errors of the traces; a usage error where a machine cannot be made.

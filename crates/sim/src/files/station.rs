@@ -2,7 +2,8 @@
 
 use terrace_base::Nanos;
 
-/// A device. Reads go before writes that wait; a writer waits only when more work waits than the buffer holds.
+/// A device. Reads go before writes that wait; a writer waits only when more work waits than the
+/// buffer holds.
 #[derive(Clone, Debug)]
 pub(super) struct Station {
     channels: u64,

@@ -15,7 +15,8 @@ pub struct Asked {
     pub request: Request,
     /// Instructions that its core had executed before it.
     pub instruction: u64,
-    /// How many instructions before it the load was from which its address comes; 0: none that matters.
+    /// How many instructions before it the load was from which its address comes; 0: none that
+    /// matters.
     pub after: u8,
 }
 
@@ -51,10 +52,11 @@ pub struct Batch {
     instructions: Vec<u64>,
     /// [`Asked::after`] of the requests up to the last for which it is not 0.
     afters: Vec<u8>,
-    /// Loads from the second level, in order; none if the trace does not say where addresses come from.
+    /// Loads from the second level, in order; none if the trace does not say where addresses come
+    /// from.
     nears: Vec<Near>,
-    /// The first request after the warm-up, if the warm-up ends in this batch; the number of requests,
-    /// if it ends after the last.
+    /// The first request after the warm-up, if the warm-up ends in this batch; the number of
+    /// requests, if it ends after the last.
     pub measured_from: Option<usize>,
     /// Lines that programs flush meanwhile, in order.
     pub flushed: Vec<Flushed>,
@@ -163,7 +165,8 @@ impl Batch {
         }
     }
 
-    /// Returns the instructions that its core had executed before a request; `None` where there is no such request.
+    /// Returns the instructions that its core had executed before a request; `None` where there is
+    /// no such request.
     #[inline]
     pub fn instruction(&self, index: usize) -> Option<u64> {
         self.instructions.get(index).copied()

@@ -29,8 +29,8 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// Returns an idle bus on which a line takes the time `transfer`, and a read `write_to_read` after a write, a
-    /// write `read_to_write` after a read.
+    /// Returns an idle bus on which a line takes the time `transfer`, and a read `write_to_read`
+    /// after a write, a write `read_to_write` after a read.
     pub fn new(transfer: u64, write_to_read: u64, read_to_write: u64) -> Self {
         Self {
             transfer,
@@ -40,7 +40,8 @@ impl Bus {
         }
     }
 
-    /// Returns the time between the data of two transfers, the first of which writes or not, and the second.
+    /// Returns the time between the data of two transfers, the first of which writes or not, and
+    /// the second.
     fn turn(&self, first: bool, second: bool) -> u64 {
         match (first, second) {
             (true, false) => self.turns[0],

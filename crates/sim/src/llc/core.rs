@@ -1,14 +1,14 @@
 //! A simple model of a core's time.
 //!
 //! Hits in the private levels are part of the core's pace of [`ISSUE`] instructions a cycle. A load
-//! beyond them stalls the core when [`WINDOW`] instructions have followed it and it has not completed,
-//! as in a reorder buffer; until then it overlaps with those instructions. A store does not stall, but
-//! at most [`OUTSTANDING`] loads and stores are in flight: one more waits for the oldest. The core waits
-//! for write-backs only if the memory's write buffer is full.
+//! beyond them stalls the core when [`WINDOW`] instructions have followed it and it has not
+//! completed, as in a reorder buffer; until then it overlaps with those instructions. A store does
+//! not stall, but at most [`OUTSTANDING`] loads and stores are in flight: one more waits for the
+//! oldest. The core waits for write-backs only if the memory's write buffer is full.
 //!
-//! Where a trace says where addresses come from, an access begins when the load has completed from which its address
-//! comes, and a load that the second level serves takes [`NEAR`] cycles; by itself it is over before its window is.
-//! Without that no load waits for another.
+//! Where a trace says where addresses come from, an access begins when the load has completed from
+//! which its address comes, and a load that the second level serves takes [`NEAR`] cycles; by
+//! itself it is over before its window is. Without that no load waits for another.
 //!
 //! The figures are assumed, for a small core as in Fedorov 2016, 2.4.1 (dual issue, out of order).
 
@@ -60,8 +60,8 @@ impl Core {
         self.instruction
     }
 
-    /// Returns the time at an instruction, if nothing else is requested before; loads whose window ends before it stall
-    /// the core.
+    /// Returns the time at an instruction, if nothing else is requested before; loads whose window
+    /// ends before it stall the core.
     pub fn time_at(&self, instruction: u64) -> u64 {
         let timed = |instruction: u64| instruction.min(TIMED);
         let spent = |from: u64, to: u64| timed(to).saturating_sub(timed(from)) * CYCLE / ISSUE;
@@ -111,8 +111,8 @@ impl Core {
         self.forget();
     }
 
-    /// Returns the time from which an access can begin whose address comes from a load `after` instructions before;
-    /// 0 is none.
+    /// Returns the time from which an access can begin whose address comes from a load `after`
+    /// instructions before; 0 is none.
     pub fn begin(&self, after: u8) -> u64 {
         if after == 0 {
             return self.now;
@@ -137,7 +137,8 @@ impl Core {
         });
     }
 
-    /// Advances to a load from the second level, whose address comes from a load `after` instructions before.
+    /// Advances to a load from the second level, whose address comes from a load `after`
+    /// instructions before.
     pub fn load_near(&mut self, instruction: u64, after: u8) {
         self.advance(instruction);
         let done = self.begin(after) + NEAR * CYCLE;

@@ -99,8 +99,8 @@ impl<'a> CoreSide<'a> {
         Ok(self.accesses > begin)
     }
 
-    /// Whether cores can take turns by their time: there are several, and their requests are not in an order that was
-    /// simulated before.
+    /// Whether cores can take turns by their time: there are several, and their requests are not in
+    /// an order that was simulated before.
     pub fn can_keep_time(&self) -> bool {
         let several = match self.rows {
             Rows::Requests => self.mix.programs().len(),
@@ -109,13 +109,15 @@ impl<'a> CoreSide<'a> {
         several > 1
     }
 
-    /// Has cores take turns by their time, before the first turn, so that [`CoreSide::fill_by_time`] makes their requests.
+    /// Has cores take turns by their time, before the first turn, so that
+    /// [`CoreSide::fill_by_time`] makes their requests.
     pub fn keep_time(&mut self) {
         self.mix.keep_time();
     }
 
-    /// Same as [`CoreSide::fill`] by the time that a cache takes, which serves the requests: every one is made in the
-    /// order of time. What the first level serves concerns no other core, and is done ahead.
+    /// Same as [`CoreSide::fill`] by the time that a cache takes, which serves the requests: every
+    /// one is made in the order of time. What the first level serves concerns no other core, and is
+    /// done ahead.
     ///
     /// # Errors
     /// Errors of [`CoreSide::fill`].
@@ -132,8 +134,8 @@ impl<'a> CoreSide<'a> {
         Ok(self.accesses > begin)
     }
 
-    /// Replaces `batch` by what the core does next whose next step is the first, an access or what orders it with others;
-    /// returns false if there is none.
+    /// Replaces `batch` by what the core does next whose next step is the first, an access or what
+    /// orders it with others; returns false if there is none.
     fn take_turn(&mut self, batch: &mut Batch, shared: &Shared) -> Result<bool> {
         batch.clear();
         self.end_warmup(batch);
@@ -177,8 +179,8 @@ impl<'a> CoreSide<'a> {
         Ok(())
     }
 
-    /// Whether a core can make accesses before others make earlier ones: nothing takes lines from its private levels, and
-    /// nothing counts accesses.
+    /// Whether a core can make accesses before others make earlier ones: nothing takes lines from
+    /// its private levels, and nothing counts accesses.
     fn may_go_ahead(&self) -> bool {
         let counts = matches!(self.warmup, Warmup::Accesses(_)) && !self.measures;
         !counts && self.flushes.ips.iter().all(Option::is_none)
@@ -278,7 +280,8 @@ impl<'a> CoreSide<'a> {
         Ok(())
     }
 
-    /// Returns the counts of each program's first touches of pages; empty where addresses stay virtual.
+    /// Returns the counts of each program's first touches of pages; empty where addresses stay
+    /// virtual.
     pub fn faults(&self) -> Vec<Faults> {
         self.frames.as_ref().map_or(Vec::new(), Frames::faults)
     }

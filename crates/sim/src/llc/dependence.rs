@@ -1,11 +1,12 @@
 //! Loads for whose results a core waits before it knows later addresses.
 //!
 //! A trace says how many instructions before an access the load was from which its address comes
-//! ([`terrace_trace::Block::depends`]). Whether that load is late is another question: one that the first level serves
-//! is as late as the load from which its own address came, or as the line that it uses if that is still on its way.
+//! ([`terrace_trace::Block::depends`]). Whether that load is late is another question: one that the
+//! first level serves is as late as the load from which its own address came, or as the line that
+//! it uses if that is still on its way.
 
-/// Instructions after which a load has completed in any case, as it holds up what follows it by then
-/// ([`super::core::WINDOW`]).
+/// Instructions after which a load has completed in any case, as it holds up what follows it by
+/// then ([`super::core::WINDOW`]).
 const REACH: u64 = 64;
 /// Lines on their way that are known.
 const LINES: usize = 16;
@@ -44,8 +45,8 @@ impl Default for Dependences {
 }
 
 impl Dependences {
-    /// Returns the load beyond the first level for which an address at `instruction` waits, if it comes from a load
-    /// `depends` instructions before; 0 is none.
+    /// Returns the load beyond the first level for which an address at `instruction` waits, if it
+    /// comes from a load `depends` instructions before; 0 is none.
     pub fn root(&self, instruction: u64, depends: u8) -> Option<u64> {
         let depends = u64::from(depends);
         let from = instruction.checked_sub(depends).filter(|_| depends > 0)?;
@@ -54,8 +55,8 @@ impl Dependences {
         load.root.filter(|_| known)
     }
 
-    /// Notes that the load at `instruction` waits for this load beyond the first level, which may be itself. An
-    /// instruction that loads several times waits for the last.
+    /// Notes that the load at `instruction` waits for this load beyond the first level, which may
+    /// be itself. An instruction that loads several times waits for the last.
     pub fn load(&mut self, instruction: u64, root: Option<u64>) {
         let load = &mut self.loads[(instruction % REACH) as usize];
         let others = match load.instruction == instruction {
@@ -82,7 +83,8 @@ impl Dependences {
     }
 }
 
-/// Returns how many instructions before `instruction` the load at `root` was; 0 if there is none that matters.
+/// Returns how many instructions before `instruction` the load at `root` was; 0 if there is none
+/// that matters.
 pub fn distance(instruction: u64, root: Option<u64>) -> u8 {
     let distance = root.map_or(0, |root| instruction.saturating_sub(root));
     u8::try_from(distance).unwrap_or(0)

@@ -1,17 +1,17 @@
 //! Flushes of lines, by which programs make data durable.
 //!
-//! Traces hold loads and stores only. A program that is written to be recorded marks a flush by a load
-//! of the line, which the simulation knows by the address of its instruction (`terrace sim llc
-//! --flush-ip`). The flush follows Kannan 2013, section 3.1: the line leaves all caches, and is written
-//! to memory if it was dirty in one.
+//! Traces hold loads and stores only. A program that is written to be recorded marks a flush by a
+//! load of the line, which the simulation knows by the address of its instruction (`terrace sim llc
+//! --flush-ip`). The flush follows Kannan 2013, section 3.1: the line leaves all caches, and is
+//! written to memory if it was dirty in one.
 
 use std::ops::Range;
 
 /// The instructions that flush, and the effect of a flush.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flushes {
-    /// The address of the flushing instruction of each program, in their order; none for programs that
-    /// do not flush.
+    /// The address of the flushing instruction of each program, in their order; none for programs
+    /// that do not flush.
     pub ips: Vec<Option<u64>>,
     /// Whether lines stay in the caches, clean, as after `clwb`, rather than leave them, as after
     /// `clflush`.

@@ -17,8 +17,8 @@ use super::placement::{Batches, Coloured, Placement};
 pub struct Faults {
     /// Pages that it touched.
     pub pages: u64,
-    /// First touches whose frame does not follow the frame of the first touch before: the paper's page
-    /// contiguity misses.
+    /// First touches whose frame does not follow the frame of the first touch before: the paper's
+    /// page contiguity misses.
     pub contiguity_misses: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Values for every setting of a hierarchy; the last-level caches are all combinations of size, ways
-//! and policy.
+//! Values for every setting of a hierarchy; the last-level caches are all combinations of size,
+//! ways and policy.
 
 use terrace_base::count::parse_count;
 use terrace_base::{Bytes, Error, Result};
@@ -92,8 +92,8 @@ impl Grid {
         Ok(grid)
     }
 
-    /// Returns the columns of traces that the caches need; with those that their requests and traffic have if these
-    /// are written.
+    /// Returns the columns of traces that the caches need; with those that their requests and
+    /// traffic have if these are written.
     pub fn columns(&self, writes_requests: bool) -> Columns {
         let mut policies = self.policies.iter();
         let learns = policies.any(|policy| policy.entry().make.needs_ip());
@@ -287,7 +287,8 @@ mod tests {
         }
     }
 
-    /// Addresses of instructions are read for policies that learn by them, for flushes, and to be written.
+    /// Addresses of instructions are read for policies that learn by them, for flushes, and to be
+    /// written.
     #[test]
     fn columns_are_read_that_are_needed() {
         let ip = |values: &[(&str, &str)], writes| {

@@ -117,7 +117,8 @@ impl Level {
         (now - begin) as usize
     }
 
-    /// Flushes a line: makes it clean, or removes it with `invalidates`. Returns whether it was dirty.
+    /// Flushes a line: makes it clean, or removes it with `invalidates`. Returns whether it was
+    /// dirty.
     pub fn flush(&mut self, line: u64, invalidates: bool) -> bool {
         let Some(way) = self.way(line) else {
             return false;
@@ -141,8 +142,8 @@ impl Level {
         victims.filter_map(Victim::dirty).collect()
     }
 
-    /// Makes a line the most recently used of its set, dirty if `write`. Returns none if the line was
-    /// present, and otherwise its victim.
+    /// Makes a line the most recently used of its set, dirty if `write`. Returns none if the line
+    /// was present, and otherwise its victim.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool) -> Option<Victim> {
         if self.touch_known(std::iter::once((line, write))) == 1 {

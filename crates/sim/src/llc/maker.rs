@@ -212,8 +212,8 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Returns a request of the core; `ip` returns the address of the instruction that asks, which is none for a
-    /// write-back.
+    /// Returns a request of the core; `ip` returns the address of the instruction that asks, which
+    /// is none for a write-back.
     #[inline]
     fn asked(
         &self,
@@ -236,8 +236,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns the instructions that the core had executed at an access, `offset` accesses after the
-    /// first.
+    /// Returns the instructions that the core had executed at an access, `offset` accesses after
+    /// the first.
     #[inline]
     fn instruction(&self, block: &Block, index: usize, offset: usize) -> u64 {
         let executed = match self.counts_instructions {

@@ -99,8 +99,8 @@ impl Backing {
     /// Returns the memory side of a cache with lines of `line` bytes that `cores` share.
     ///
     /// # Errors
-    /// A usage error where the technology has no latency of a line, or the DRAM cache is not a whole
-    /// number of sets.
+    /// A usage error where the technology has no latency of a line, or the DRAM cache is not a
+    /// whole number of sets.
     pub fn memory_side(&self, line: u64, cores: usize) -> Result<MemorySide> {
         let cache = self.cache.as_ref().map(|chips| {
             let geometry = Geometry::of(chips.capacity.0, DRAM_CACHE_WAYS, line);
@@ -193,8 +193,8 @@ impl MemorySide {
         }
     }
 
-    /// Inserts a line into the DRAM cache in place of a victim, and returns the time at which there is
-    /// room.
+    /// Inserts a line into the DRAM cache in place of a victim, and returns the time at which there
+    /// is room.
     fn fill(&mut self, line: u64, victim: Victim, at: u64) -> u64 {
         let Some(cache) = &mut self.cache else {
             return at;

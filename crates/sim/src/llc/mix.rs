@@ -14,18 +14,20 @@ use super::program::{Open, Program, Run, file, once, require_trace};
 /// The most cores: a core is numbered by a byte.
 const MOST_CORES: usize = 256;
 
-/// Instructions, approximately, of a turn, after which the program that is behind takes the next turn.
+/// Instructions, approximately, of a turn, after which the program that is behind takes the next
+/// turn.
 const TURN: u64 = 1000;
 /// Accesses of one instruction, at most: those that gather or scatter have some tens.
 const ACCESSES_AN_INSTRUCTION: u64 = 64;
 
 /// Programs that share a last-level cache, each on separate cores.
 ///
-/// Programs take turns by the instructions that they have executed, so that all progress equally, and threads keep to the
-/// order of their trace ([`Mix::next`]). Or cores do by the times of their next steps, so that a fast one asks for more than a
-/// slow one, and a thread waits for those for which it waited when it was recorded ([`Mix::next_by_time`]). A program
-/// that ends begins again until all have run once, as is usual for mixes; repeated accesses count, too,
-/// because other programs run beside them.
+/// Programs take turns by the instructions that they have executed, so that all progress equally,
+/// and threads keep to the order of their trace ([`Mix::next`]). Or cores do by the times of their
+/// next steps, so that a fast one asks for more than a slow one, and a thread waits for those for
+/// which it waited when it was recorded ([`Mix::next_by_time`]). A program that ends begins again
+/// until all have run once, as is usual for mixes; repeated accesses count, too, because other
+/// programs run beside them.
 pub struct Mix<'a> {
     programs: Vec<Program<'a>>,
     /// By core.
@@ -50,8 +52,8 @@ pub enum Step {
 }
 
 impl<'a> Mix<'a> {
-    /// Makes a mix of traces, by name, on `cores` in all, or on one core each; a trace of requests runs
-    /// on as many cores as made it. Each run through a trace has at most `limit` accesses.
+    /// Makes a mix of traces, by name, on `cores` in all, or on one core each; a trace of requests
+    /// runs on as many cores as made it. Each run through a trace has at most `limit` accesses.
     ///
     /// # Errors
     /// Errors of the traces; a usage error where the cores cannot be shared evenly.
@@ -141,7 +143,8 @@ impl<'a> Mix<'a> {
         self.programs.iter().map(Program::accesses).sum()
     }
 
-    /// Returns the next run of at most `most` accesses, with its program; `None` when all have run once.
+    /// Returns the next run of at most `most` accesses, with its program; `None` when all have run
+    /// once.
     ///
     /// # Errors
     /// Errors of the traces.
@@ -167,8 +170,8 @@ impl<'a> Mix<'a> {
         self.programs.iter_mut().for_each(Program::part_cores);
     }
 
-    /// Prepares the next turn by time; returns false when all programs have run once. After that, all that is
-    /// [`Mix::untimed`] needs a time.
+    /// Prepares the next turn by time; returns false when all programs have run once. After that,
+    /// all that is [`Mix::untimed`] needs a time.
     ///
     /// # Errors
     /// Errors of the traces.

@@ -1,9 +1,9 @@
-//! Simulation of last-level caches: how often each policy misses and writes back, and what that costs
-//! with a slow memory.
+//! Simulation of last-level caches: how often each policy misses and writes back, and what that
+//! costs with a slow memory.
 //!
-//! The core side (`core_side`) filters the accesses of the traces by the private levels of each core
-//! (`private`). Their requests go to any number of last-level caches (`shared`), each with one or more
-//! memory sides (`memory_side`), in one pass ([`run`]).
+//! The core side (`core_side`) filters the accesses of the traces by the private levels of each
+//! core (`private`). Their requests go to any number of last-level caches (`shared`), each with one
+//! or more memory sides (`memory_side`), in one pass ([`run`]).
 //!
 //! The rules follow Fedorov 2016, chapter 2, as far as it gives them:
 //!
@@ -15,13 +15,14 @@
 //! - A write-back is a use: it moves the line to the front of an LRU order, in every level.
 //! - An access to two lines touches both, one after the other.
 //! - Instructions are not fetched: traces hold loads and stores.
-//! - A flushed line is written to memory if it is dirty in any level, and leaves all levels or stays
-//!   there clean (`flush`).
-//! - Addresses are virtual unless pages are given frames (`placement`, `frames`), and processes share
-//!   nothing (`lines`). Cores do not take lines from each other: where threads on two cores use a
-//!   line, each keeps a copy, and each that has written to it writes it back.
-//! - Where there are several cores and a memory, requests are made in the order of time (`core_side`), and a thread waits
-//!   for those for which it waited when it was recorded (`steps`, `mix`).
+//! - A flushed line is written to memory if it is dirty in any level, and leaves all levels or
+//!   stays there clean (`flush`).
+//! - Addresses are virtual unless pages are given frames (`placement`, `frames`), and processes
+//!   share nothing (`lines`). Cores do not take lines from each other: where threads on two cores
+//!   use a line, each keeps a copy, and each that has written to it writes it back.
+//! - Where there are several cores and a memory, requests are made in the order of time
+//!   (`core_side`), and a thread waits for those for which it waited when it was recorded (`steps`,
+//!   `mix`).
 //! - The banks of the last level are not modelled.
 
 pub(crate) mod batch;

@@ -116,8 +116,8 @@ fn hierarchy() -> Vec<Setting> {
             details("Placements are listed by `terrace list placements`. Free memory lies in runs of \
                      contiguous frames in random order; a run has 16 frames by default."),
             result("pages", Unit::None, |one| one.machine.placement.to_string());
-        /// address of the instruction whose accesses flush their line, or off, for each trace in turn;
-        /// a list
+        /// address of the instruction whose accesses flush their line, or off, for each trace in
+        /// turn; a list
         "flush-ip" "ADDRESS": read(instruction, |grid, ip| grid.machine.flushes.ips.push(ip)),
             result("flush_ips", Unit::None, |one| {
                 one.machine.flushes().map(|flushes| Value::list(&flushes.ips))

@@ -13,8 +13,8 @@ pub const MARK: &str = "terrace.llc.requests";
 /// The key of the number of cores that made such a trace.
 const CORES: &str = "terrace.llc.cores";
 
-/// Key and value in a trace of `terrace record --filter l1l2`: it has passed private levels, too, but does not
-/// distinguish the misses of stores from those of loads.
+/// Key and value in a trace of `terrace record --filter l1l2`: it has passed private levels, too,
+/// but does not distinguish the misses of stores from those of loads.
 const FILTERED: (&str, &str) = (record::FILTER, record::PRIVATE_CACHES);
 /// The keys of the level (accesses, lines or pages) in recordings and in parts of traces.
 const LEVELS: [&str; 2] = [record::LEVEL, "level"];
@@ -48,8 +48,8 @@ pub fn cores(meta: &Meta) -> Option<usize> {
     number(meta, CORES).and_then(|cores| usize::try_from(cores).ok())
 }
 
-/// Returns the kind of a trace's rows. A row of a trace of pages is a run of others: whether all of them wrote lines back
-/// is not known.
+/// Returns the kind of a trace's rows. A row of a trace of pages is a run of others: whether all of
+/// them wrote lines back is not known.
 pub fn rows(meta: &Meta) -> Rows {
     if is(meta, &LEVELS, "pages") {
         Rows::Accesses

@@ -36,8 +36,8 @@ pub struct Outcome {
     pub full_at: Option<u64>,
     /// Lines that were filled at the end.
     pub filled: usize,
-    /// Bounds of misses and write-backs together, of all policies; `None` unless this one knows the future, or where
-    /// lines are flushed.
+    /// Bounds of misses and write-backs together, of all policies; `None` unless this one knows the
+    /// future, or where lines are flushed.
     pub bounds: Option<Bounds>,
     /// Results of the memories behind the cache.
     pub memories: Vec<Found>,

@@ -1,4 +1,5 @@
-//! Placements of pages in frames, as options name them: `jit`, `caa:batch=4`, `coloured:shares=24/8`.
+//! Placements of pages in frames, as options name them: `jit`, `caa:batch=4`,
+//! `coloured:shares=24/8`.
 
 use std::fmt;
 
@@ -6,8 +7,8 @@ use terrace_base::Bytes;
 use terrace_policy::params::{Params, Values};
 use terrace_policy::registry::{Entry, Kind, Spec};
 
-/// Contiguous free frames, where nothing else is said: 64 KiB. Assumed; the paper says nothing of how
-/// broken up its free memory was.
+/// Contiguous free frames, where nothing else is said: 64 KiB. Assumed; the paper says nothing of
+/// how broken up its free memory was.
 const RUN: u64 = 16;
 /// Sets of 1 MB in 8 ways, by 64 lines a page: the paper's cache.
 const COLOURS: u64 = 32;
@@ -28,7 +29,8 @@ pub enum Placement {
     Coloured(Coloured),
 }
 
-/// Frames are taken from free memory that lies in runs of contiguous frames, the runs in random order.
+/// Frames are taken from free memory that lies in runs of contiguous frames, the runs in random
+/// order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batches {
     /// Frames of a batch, all of one run; 1 is the paper's JIT, more its CAA.

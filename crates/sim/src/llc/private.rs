@@ -8,8 +8,8 @@ use super::level::Level;
 /// Counts of a private level, warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelCounts {
-    /// Lines requested by the level above, without write-backs; in the first level, an access to two
-    /// lines counts twice.
+    /// Lines requested by the level above, without write-backs; in the first level, an access to
+    /// two lines counts twice.
     pub accesses: u64,
     /// Requested lines that were not present.
     pub misses: u64,
@@ -106,8 +106,8 @@ impl Private {
         }
     }
 
-    /// Removes all lines, and calls `below` with each dirty one: those of the first level pass through the
-    /// second.
+    /// Removes all lines, and calls `below` with each dirty one: those of the first level pass
+    /// through the second.
     pub fn empty(&mut self, below: &mut impl FnMut(Kind, u64)) {
         let first = self.first.as_mut().map(Level::empty).unwrap_or_default();
         for line in first {
@@ -120,8 +120,8 @@ impl Private {
             .for_each(|line| self.write_back(Some(line), below));
     }
 
-    /// Flushes a line: makes it clean, or removes it with `invalidates`. Returns whether it was dirty in
-    /// a level.
+    /// Flushes a line: makes it clean, or removes it with `invalidates`. Returns whether it was
+    /// dirty in a level.
     pub fn flush(&mut self, line: u64, invalidates: bool) -> bool {
         let levels = [&mut self.first, &mut self.second];
         let flushed = levels.map(|level| {

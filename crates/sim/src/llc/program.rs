@@ -17,8 +17,8 @@ use super::steps::{Steps, Stretch};
 /// accesses memory.
 pub const INSTRUCTIONS_AN_ACCESS: u64 = 3;
 
-/// Known accesses of a program after which a core without any is taken to be idle. The recorder writes the accesses of a
-/// thread in chunks of some 16,000, so those of 64 threads are seen.
+/// Known accesses of a program after which a core without any is taken to be idle. The recorder
+/// writes the accesses of a thread in chunks of some 16,000, so those of 64 threads are seen.
 const LOOK_AHEAD: usize = 1 << 20;
 
 /// Opens a trace at its beginning, each time that it is called.
@@ -144,7 +144,8 @@ impl<'a> Program<'a> {
         self.source.meta()
     }
 
-    /// Has each core make its accesses in an order of its own, by [`Program::ready`], before any is made.
+    /// Has each core make its accesses in an order of its own, by [`Program::ready`], before any is
+    /// made.
     pub fn part_cores(&mut self) {
         self.steps.part(self.cores.len());
     }
@@ -159,8 +160,8 @@ impl<'a> Program<'a> {
         self.counts_instructions
     }
 
-    /// Whether any access has an instruction address. Where the first block has none, the trace is read
-    /// a second time, until an access has one.
+    /// Whether any access has an instruction address. Where the first block has none, the trace is
+    /// read a second time, until an access has one.
     ///
     /// # Errors
     /// Errors of the trace.
@@ -209,8 +210,8 @@ impl<'a> Program<'a> {
         Ok(!self.ended)
     }
 
-    /// Reads on until there is an access, and where cores go their own ways until each has one or much is known.
-    /// Returns false at the end of the trace.
+    /// Reads on until there is an access, and where cores go their own ways until each has one or
+    /// much is known. Returns false at the end of the trace.
     fn read_on(&mut self) -> Result<bool> {
         while !self.ended
             && (self.steps.accesses() == 0
@@ -272,8 +273,8 @@ impl<'a> Program<'a> {
         self.steps.take_order(core - self.cores.start)
     }
 
-    /// Returns the next accesses of a core, if they are its next step, and not the last that are known: those are made
-    /// when it is their turn, as then the program ends or reads on.
+    /// Returns the next accesses of a core, if they are its next step, and not the last that are
+    /// known: those are made when it is their turn, as then the program ends or reads on.
     pub fn ahead(&self, core: usize) -> Option<Stretch> {
         let next = self.steps.next(core - self.cores.start)?;
         let last = next.range.len() == self.steps.accesses();
@@ -297,8 +298,8 @@ impl<'a> Program<'a> {
         is_known.then(|| next.map_or(0, instructions))
     }
 
-    /// Takes the next run of at most `most` accesses of one thread, up to about `instructions`, on this core, or on any
-    /// where cores are not parted; there must be an access.
+    /// Takes the next run of at most `most` accesses of one thread, up to about `instructions`, on
+    /// this core, or on any where cores are not parted; there must be an access.
     pub fn run(&mut self, core: usize, most: u64, instructions: u64) -> Run {
         let queue = match self.steps.queues() {
             1 => 0,
@@ -375,8 +376,8 @@ mod tests {
         }
     }
 
-    /// The accesses of each turn, one after another: those of one thread of a process in the block, up to the first
-    /// that is further than `instructions` from the thread's last access.
+    /// The accesses of each turn, one after another: those of one thread of a process in the block,
+    /// up to the first that is further than `instructions` from the thread's last access.
     fn slow(accesses: &[Access], block: usize, turns: &[(u64, u64)]) -> Vec<usize> {
         let mut lengths = Vec::new();
         let mut last = FxHashMap::default();
@@ -401,7 +402,8 @@ mod tests {
     }
 
     proptest! {
-        /// However short turns are, each access is looked at once, and once more where another thread goes on.
+        /// However short turns are, each access is looked at once, and once more where another
+        /// thread goes on.
         #[test]
         fn a_turn_is_one_of_a_single_thread(
             steps in prop::collection::vec((0..2_u16, 0..2_u16, 0..9_u64), 1..80),

@@ -1,9 +1,9 @@
 //! Requests to a last-level cache and to memory, as rows of a trace.
 //!
 //! A row has the address of the line in its process, the line's size, and the core as its thread. A
-//! write-back is a row that writes, without an instruction address. A store miss reads; its row differs
-//! from the row of a load by a size of 0. Simulators that know neither this nor the mark in the file
-//! read such a trace correctly, too.
+//! write-back is a row that writes, without an instruction address. A store miss reads; its row
+//! differs from the row of a load by a size of 0. Simulators that know neither this nor the mark in
+//! the file read such a trace correctly, too.
 
 use terrace_policy::llc::{Kind, Request};
 use terrace_trace::Access;
@@ -28,8 +28,9 @@ impl Rows {
         self.kind_of(access.write, Some(access.size))
     }
 
-    /// Returns the request that a row is, of a trace that has passed caches; none where rows are accesses of a
-    /// program. `size` is none where sizes are not read; then stores are not told from loads.
+    /// Returns the request that a row is, of a trace that has passed caches; none where rows are
+    /// accesses of a program. `size` is none where sizes are not read; then stores are not told
+    /// from loads.
     #[inline]
     pub fn request(self, write: bool, size: Option<u32>) -> Option<Kind> {
         (self != Self::Accesses).then(|| self.kind_of(write, size))

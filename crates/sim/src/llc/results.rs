@@ -24,7 +24,8 @@ pub fn simulation() -> Vec<Field<Simulated>> {
         "instructions" None |one| all(&one.pass.instructions);
         /// whether all traces count instructions
         "counts_instructions" None |one| one.pass.counts_instructions;
-        /// first private levels of all cores together, warm-up included; null where the level is off
+        /// first private levels of all cores together, warm-up included; null where the level is
+        /// off
         "l1?": private() => |one| one.pass.private[0];
         /// second private levels, likewise
         "l2?": private() => |one| one.pass.private[1];
@@ -62,8 +63,8 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         "writebacks" None |run| run.counts().writebacks();
         /// `misses` per load or store, 0 to 1; null where there are none
         "miss_ratio" Ratio |run| run.miss_ratio();
-        /// `misses` per 1000 instructions; null where a trace does not count instructions, no memory
-        /// was simulated, or no instructions were executed
+        /// `misses` per 1000 instructions; null where a trace does not count instructions, no
+        /// memory was simulated, or no instructions were executed
         "mpki" None |run| run.mpki();
         /// loads
         "loads": ends() => |run| Some(run.counts().loads);
@@ -83,27 +84,28 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         "flushes" None |run| run.counts().flushes;
         /// flushed lines that were dirty in any level and were written to memory
         "flush_writes" None |run| run.counts().flush_writes;
-        /// write-backs of the private levels to a clean line, including bypassed ones, and flushes of
-        /// lines that were dirty only in the private levels
+        /// write-backs of the private levels to a clean line, including bypassed ones, and flushes
+        /// of lines that were dirty only in the private levels
         "dirtied" None |run| run.counts().dirtied;
         /// lines that were dirty at the end of the warm-up
         "dirty_at_begin" None |run| run.outcome.dirty_at_begin;
         /// lines that were dirty at the end
         "dirty_at_end" None |run| run.outcome.dirty_at_end;
-        /// hits by the number of lines of the set that were used more recently, from 0 (Fedorov 2016,
-        /// figure 2.1); null where the policy keeps no such order
+        /// hits by the number of lines of the set that were used more recently, from 0 (Fedorov
+        /// 2016, figure 2.1); null where the policy keeps no such order
         "hits_by_position" None |run| run.outcome.positions.as_deref().map(Value::list);
-        /// counts of the warm-up; null where the trace ended before it did, and all figures cover the
-        /// whole trace
+        /// counts of the warm-up; null where the trace ended before it did, and all figures cover
+        /// the whole trace
         "warmup?": traffic() => |run| run.outcome.warmup;
         /// requests, warm-up included, until the cache was full; null where it never was
         "full_at" None |run| run.outcome.full_at;
         /// lines that the cache held at the end
         "filled_lines" None |run| run.outcome.filled;
-        /// misses and write-backs together that no policy is below, whatever it knows; null unless this policy knows
-        /// the future, or where lines are flushed
+        /// misses and write-backs together that no policy is below, whatever it knows; null unless
+        /// this policy knows the future, or where lines are flushed
         "least_transfers" None |run| run.outcome.bounds.map(|bounds| bounds.least);
-        /// misses and write-backs together that some policy that knows the future is not above; null likewise
+        /// misses and write-backs together that some policy that knows the future is not above;
+        /// null likewise
         "reached_transfers" None |run| run.outcome.bounds.map(|bounds| bounds.reached);
         /// results of the requests of each core; null where there is one core
         "cores" None |run| {
@@ -122,8 +124,8 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
 /// Returns the fields of a private level.
 fn private() -> Vec<Field<LevelCounts>> {
     fields! { LevelCounts;
-        /// lines requested by the level above, without write-backs; in the first level, an access to
-        /// two lines counts twice
+        /// lines requested by the level above, without write-backs; in the first level, an access
+        /// to two lines counts twice
         "accesses" None |level| level.accesses;
         /// requested lines that were not present
         "misses" None |level| level.misses;
@@ -206,11 +208,11 @@ fn epoch() -> Vec<Field<Epoch>> {
         "evictions_dirty" None |epoch| epoch.counts.dirty_evictions;
         /// requests for which the policy left the cache unchanged
         "bypasses" None |epoch| epoch.counts.bypasses();
-        /// ways of the high-hit partition at the end of the epoch, n of nHm; null where the policy has
-        /// none
+        /// ways of the high-hit partition at the end of the epoch, n of nHm; null where the policy
+        /// has none
         "high" None |epoch| epoch.end.in_force.map(|settings| settings.high);
-        /// whether new lines are put at the top of the low-hit partition at the end of the epoch; null
-        /// where the policy has none
+        /// whether new lines are put at the top of the low-hit partition at the end of the epoch;
+        /// null where the policy has none
         "low_insertion" None |epoch| epoch.end.in_force.map(|settings| settings.low_insertion);
     }
 }
@@ -264,8 +266,8 @@ fn transfers() -> Vec<Field<Transfers>> {
         "writes" None |lines| lines.all_writes();
         /// lines written to the open row
         "writes_in_open_row" None |lines| lines.writes_in_row;
-        /// lines written to cells: where a memory writes them when a row is closed, several writes of a line may be
-        /// one
+        /// lines written to cells: where a memory writes them when a row is closed, several writes
+        /// of a line may be one
         "array_writes" None |lines| lines.array_writes;
     }
 }

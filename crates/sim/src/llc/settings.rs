@@ -99,8 +99,8 @@ impl LlcMachine {
         }
     }
 
-    /// Returns the size and shape of a private level, 0 for the first; `None` where it is absent, or
-    /// not a whole number of sets.
+    /// Returns the size and shape of a private level, 0 for the first; `None` where it is absent,
+    /// or not a whole number of sets.
     pub fn level(&self, number: usize) -> Option<(Size, Geometry)> {
         let size = self.private[number]?;
         Some((size, size.geometry(self.line).ok()?))
@@ -136,7 +136,8 @@ impl LlcMachine {
         }
     }
 
-    /// Returns the private levels in words: `L1 64.0 KiB 2-way, L2 256 KiB 8-way, lines of 64 bytes`.
+    /// Returns the private levels in words: `L1 64.0 KiB 2-way, L2 256 KiB 8-way, lines of 64
+    /// bytes`.
     pub fn hierarchy(&self) -> String {
         let level = |number: usize| match self.private[number] {
             None => format!("L{} off", number + 1),

@@ -173,8 +173,8 @@ impl Behind<'_> {
         })
     }
 
-    /// Returns the instructions per cycle, summed over the cores; `None` where a trace does not count
-    /// them.
+    /// Returns the instructions per cycle, summed over the cores; `None` where a trace does not
+    /// count them.
     pub fn ipc(&self) -> Option<f64> {
         let cores = self.cores().filter_map(|core| core.ipc);
         cores.reduce(|sum, ipc| sum + ipc)

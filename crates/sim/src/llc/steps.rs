@@ -35,8 +35,8 @@ enum Step {
     Order(Event),
 }
 
-/// Steps that are known, in queues: one for all threads, in the order of the trace, or one for each core, so that cores
-/// make theirs in an order of their own.
+/// Steps that are known, in queues: one for all threads, in the order of the trace, or one for each
+/// core, so that cores make theirs in an order of their own.
 pub struct Steps {
     queues: Vec<VecDeque<Step>>,
     /// Accesses in all queues.
@@ -92,8 +92,8 @@ impl Steps {
         self.queues.iter().any(VecDeque::is_empty)
     }
 
-    /// Appends the steps of a block; a thread's go to the queue of its number, in turn. A single queue needs no order
-    /// but that of the trace.
+    /// Appends the steps of a block; a thread's go to the queue of its number, in turn. A single
+    /// queue needs no order but that of the trace.
     pub fn push(&mut self, block: Arc<Block>) {
         let mut orders = block.orders.iter().peekable();
         let mut begin = 0;
@@ -134,8 +134,8 @@ impl Steps {
         usize::from(thread) % self.queues.len()
     }
 
-    /// Returns the queues whose next step need not wait for others. There is one as long as there are accesses: the
-    /// first of all steps in the trace is ready.
+    /// Returns the queues whose next step need not wait for others. There is one as long as there
+    /// are accesses: the first of all steps in the trace is ready.
     pub fn ready(&self) -> impl Iterator<Item = usize> {
         let is_ready = |queue: &VecDeque<Step>| match queue.front() {
             None => false,
@@ -189,7 +189,8 @@ mod tests {
 
     use super::*;
 
-    /// A block of an access for each of these threads, numbered by their instructions from `first` on.
+    /// A block of an access for each of these threads, numbered by their instructions from `first`
+    /// on.
     fn block(first: u64, threads: &[u16], orders: Vec<Order>) -> Arc<Block> {
         let mut block = Block::default();
         for (instruction, thread) in (first..).zip(threads) {
@@ -204,8 +205,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever queue goes on: all accesses are made, those of a queue in their order, and what acquires comes after
-        /// what was before the release.
+        /// Whatever queue goes on: all accesses are made, those of a queue in their order, and what
+        /// acquires comes after what was before the release.
         #[test]
         fn steps_keep_their_order(
             blocks in prop::collection::vec(prop::collection::vec((0..5_u16, 0..4_u8), 1..40), 1..5),
@@ -213,7 +214,8 @@ mod tests {
             choices in prop::collection::vec((0..8_usize, 1..5_usize), 1..50),
         ) {
             let mut steps = Steps::new(1);
-            // By point: the access before which the release lies, and that of its thread before which the acquire does.
+            // By point: the access before which the release lies, and that of its thread before
+            // which the acquire does.
             let (mut released, mut waits, mut row, mut all) = (Vec::new(), Vec::new(), 0, Vec::new());
             for (index, rows) in blocks.iter().enumerate() {
                 let (begin, mut orders) = (row, Vec::new());

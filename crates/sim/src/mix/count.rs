@@ -34,8 +34,8 @@ pub struct Counts {
     pub longest_wait: u64,
     /// Misses, and picoseconds, by the milliseconds since a turn began.
     pub curve: Vec<Bin>,
-    /// Turns of at least 15 ms by how far misses fell: the misses from 12 to 15 ms, in tenths of those in
-    /// the first 3 ms. The last entry has the turns in which they did not fall.
+    /// Turns of at least 15 ms by how far misses fell: the misses from 12 to 15 ms, in tenths of
+    /// those in the first 3 ms. The last entry has the turns in which they did not fall.
     pub falls: [u64; 11],
 }
 

@@ -70,11 +70,12 @@ impl Grid {
         })
     }
 
-    /// Returns all combinations: the size slowest, then policy, memory and partition, and turns fastest.
+    /// Returns all combinations: the size slowest, then policy, memory and partition, and turns
+    /// fastest.
     ///
     /// # Errors
-    /// A usage error where a memory is not in the catalogue, or a machine cannot be simulated with so many
-    /// tasks.
+    /// A usage error where a memory is not in the catalogue, or a machine cannot be simulated with
+    /// so many tasks.
     pub fn machines(&self, catalogue: &Catalogue, tasks: usize) -> Result<Vec<MixMachine>> {
         let mut machines = Vec::new();
         for &bytes in &self.sizes {

@@ -1,7 +1,8 @@
-//! The settings of machines on which tasks take turns: options of `sim mix`, and their fields in results.
+//! The settings of machines on which tasks take turns: options of `sim mix`, and their fields in
+//! results.
 //!
-//! To add one: a field in [`super::MixMachine`] and [`super::Grid`], an entry here, and its use in the
-//! simulation.
+//! To add one: a field in [`super::MixMachine`] and [`super::Grid`], an entry here, and its use in
+//! the simulation.
 
 use std::ops::RangeInclusive;
 

@@ -64,7 +64,8 @@ impl TaskOutcome {
         ratio((instructions * CYCLE) as f64, time as f64)
     }
 
-    /// Returns the misses per 1000 instructions; `None` where the trace does not count instructions.
+    /// Returns the misses per 1000 instructions; `None` where the trace does not count
+    /// instructions.
     pub fn mpki(&self) -> Option<f64> {
         let mpki = ratio(
             1000.0 * self.counts.misses as f64,
@@ -79,19 +80,20 @@ impl TaskOutcome {
         (turns > 0).then(|| Nanos(self.counts.turned / turns / 1000))
     }
 
-    /// Returns the share of the last level's lines that came in while the task was away, on average; above 1
-    /// where some places were filled several times (Fedorov 2016, figure 3.2).
+    /// Returns the share of the last level's lines that came in while the task was away, on
+    /// average; above 1 where some places were filled several times (Fedorov 2016, figure 3.2).
     pub fn replaced(&self) -> Option<f64> {
         ratio(self.counts.replaced, self.counts.away as f64)
     }
 
-    /// Returns the share of the task's lines in the last level that were evicted while it was away, on average.
+    /// Returns the share of the task's lines in the last level that were evicted while it was away,
+    /// on average.
     pub fn lost(&self) -> Option<f64> {
         ratio(self.counts.lost, self.counts.away as f64)
     }
 
-    /// Returns the misses per millisecond by the milliseconds since a turn began (Fedorov 2016, figure 3.3);
-    /// `None` where no turn was so long.
+    /// Returns the misses per millisecond by the milliseconds since a turn began (Fedorov 2016,
+    /// figure 3.3); `None` where no turn was so long.
     pub fn curve(&self) -> impl Iterator<Item = Option<f64>> {
         let bins = self.counts.curve.iter();
         bins.map(|bin| ratio(bin.misses as f64 * 1e9, bin.time as f64))
@@ -111,8 +113,8 @@ impl Run {
         ratio(task.counts.time as f64, all as f64)
     }
 
-    /// Returns Jain's index of the tasks' shares: 1 where all tasks of a core have the same time, and 1/n
-    /// where one of n has all.
+    /// Returns Jain's index of the tasks' shares: 1 where all tasks of a core have the same time,
+    /// and 1/n where one of n has all.
     pub fn fairness(&self) -> Option<f64> {
         let shares: Vec<f64> = self
             .tasks()
@@ -129,7 +131,8 @@ impl Run {
         self.tasks().iter().map(|task| task.counts.misses).sum()
     }
 
-    /// Returns the misses per 1000 instructions of all tasks; `None` where a trace does not count instructions.
+    /// Returns the misses per 1000 instructions of all tasks; `None` where a trace does not count
+    /// instructions.
     pub fn mpki(&self) -> Option<f64> {
         let instructions: u64 = self
             .tasks()
@@ -148,8 +151,8 @@ impl Run {
         (turns > 0).then(|| Nanos(time / turns / 1000))
     }
 
-    /// Returns the run time of each task as a multiple of that of `base`: the time of an instruction here,
-    /// divided by its time there. 0.9 is a run time of 90 %.
+    /// Returns the run time of each task as a multiple of that of `base`: the time of an
+    /// instruction here, divided by its time there. 0.9 is a run time of 90 %.
     pub fn slowdowns<'a>(&'a self, base: &'a Run) -> impl Iterator<Item = Option<f64>> + 'a {
         let tasks = self.tasks().iter().zip(base.tasks());
         tasks.map(|(task, base)| ratio(base.pace()?, task.pace()?))
@@ -162,8 +165,8 @@ impl Run {
         ratio(logs.iter().sum(), logs.len() as f64).map(f64::exp)
     }
 
-    /// Returns the misses per instruction as a multiple of those of `base`, for all tasks together, each
-    /// weighed by its instructions there: the misses of the same work.
+    /// Returns the misses per instruction as a multiple of those of `base`, for all tasks together,
+    /// each weighed by its instructions there: the misses of the same work.
     pub fn misses_against(&self, base: &Run) -> Option<f64> {
         let tasks = self.tasks().iter().zip(base.tasks());
         let work = tasks.map(|(task, base)| {
@@ -176,8 +179,8 @@ impl Run {
 }
 
 impl Simulated {
-    /// Returns the run with which another is compared: the first one that differs only in its turns and its
-    /// partition.
+    /// Returns the run with which another is compared: the first one that differs only in its turns
+    /// and its partition.
     pub fn base<'a>(&'a self, run: &'a Run) -> &'a Run {
         let same = |other: &&Run| {
             let (a, b) = (&other.machine, &run.machine);

@@ -1,7 +1,7 @@
 //! Results of tasks that take turns: their names, units and meanings, declared once.
 //!
-//! To add one: an entry here. All times are virtual: a simple model predicts them. Figures exclude the
-//! warm-up.
+//! To add one: an entry here. All times are virtual: a simple model predicts them. Figures exclude
+//! the warm-up.
 
 use terrace_base::schema::{Field, Tree, Value, fields};
 
@@ -48,9 +48,9 @@ pub fn run<'a>() -> Vec<Field<Compared<'a>>> {
     let machine = machine().into_iter();
     let machine = machine.map(|field| field.of(|compared: &Compared<'a>| compared.run));
     let results = fields! { Compared<'a>;
-        /// geometric mean over the tasks of the run time, as a multiple of that on the first machine that
-        /// differs only in turns and partition: the time of an instruction here, divided by its time there;
-        /// 0.9 is a run time of 90 %
+        /// geometric mean over the tasks of the run time, as a multiple of that on the first
+        /// machine that differs only in turns and partition: the time of an instruction here,
+        /// divided by its time there; 0.9 is a run time of 90 %
         "slowdown" Ratio |of| of.run.slowdown(of.base);
         /// misses of the same instructions, as a multiple of those on that machine
         "misses_against" Ratio |of| of.run.misses_against(of.base);
@@ -110,16 +110,18 @@ fn task<'a>() -> Vec<Field<Of<'a>>> {
         "turn_ns" Nanos |of| of.task.turn();
         /// longest time between two turns
         "longest_wait_ns" Nanos |of| terrace_base::Nanos(of.task.counts.longest_wait / 1000);
-        /// lines that came into the last level while the task was away, as a share of its lines, on average
-        /// (Fedorov 2016, figure 3.2); null where it was never away
+        /// lines that came into the last level while the task was away, as a share of its lines, on
+        /// average (Fedorov 2016, figure 3.2); null where it was never away
         "replaced" Ratio |of| of.task.replaced();
-        /// share of the task's lines in the last level that were evicted while it was away, on average
+        /// share of the task's lines in the last level that were evicted while it was away, on
+        /// average
         "lost" Ratio |of| of.task.lost();
-        /// misses per millisecond, by milliseconds since a turn began (Fedorov 2016, figure 3.3); null where
-        /// no turn was so long; the last entry, the hundredth, has all that came later
+        /// misses per millisecond, by milliseconds since a turn began (Fedorov 2016, figure 3.3);
+        /// null where no turn was so long; the last entry, the hundredth, has all that came later
         "misses_per_ms" None |of| Value::list(&Vec::from_iter(of.task.curve()));
-        /// turns of 15 ms and more by how far misses fell, the misses from 12 to 15 ms in tenths of those of the
-        /// first 3 ms (Fedorov 2016, figure 3.11); the last entry has those that did not fall
+        /// turns of 15 ms and more by how far misses fell, the misses from 12 to 15 ms in tenths of
+        /// those of the first 3 ms (Fedorov 2016, figure 3.11); the last entry has those that did
+        /// not fall
         "falls" None |of| Value::list(&of.task.counts.falls);
     }
 }

@@ -46,9 +46,9 @@ fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Simulates `tasks` tasks on each machine, several machines at the same time; the tasks are the traces, the
-/// first of them again if there are fewer. Each run through a trace has at most `limit` accesses. `progress`
-/// is called with the simulated time of all machines, in nanoseconds.
+/// Simulates `tasks` tasks on each machine, several machines at the same time; the tasks are the
+/// traces, the first of them again if there are fewer. Each run through a trace has at most `limit`
+/// accesses. `progress` is called with the simulated time of all machines, in nanoseconds.
 ///
 /// # Errors
 /// Errors of the traces; a usage error where a machine cannot be simulated with them.
@@ -103,8 +103,8 @@ fn simulate(
     Ok(simulation.outcome())
 }
 
-/// Checks that traces have instruction addresses, if the policy of the last level learns by them, and that it needs not
-/// know requests whose order depends on its own choices.
+/// Checks that traces have instruction addresses, if the policy of the last level learns by them,
+/// and that it needs not know requests whose order depends on its own choices.
 fn require_ips(machine: &MixMachine, programs: &mut [Program]) -> Result<()> {
     let policy = &machine.llc.policy;
     if policy.entry().make.knows_future() {

@@ -53,8 +53,8 @@ impl MixMachine {
         Ok(policy.unwrap_or_else(own))
     }
 
-    /// Returns what policies know of the machine. A miss takes as long as a read of memory: how much of it
-    /// is hidden behind other work is not known.
+    /// Returns what policies know of the machine. A miss takes as long as a read of memory: how
+    /// much of it is hidden behind other work is not known.
     fn known(&self) -> Result<sched::Machine> {
         let miss = self.memory.memory.technology.line_read.as_ref();
         Ok(sched::Machine {

@@ -79,8 +79,8 @@ struct Step {
 }
 
 impl<'a> Simulation<'a> {
-    /// Makes a machine with empty caches, on whose cores these programs take turns: the first on the first core,
-    /// the second on the second, and so on.
+    /// Makes a machine with empty caches, on whose cores these programs take turns: the first on
+    /// the first core, the second on the second, and so on.
     ///
     /// # Errors
     /// A usage error where the machine cannot be made.
@@ -111,8 +111,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Simulates until all cores have reached the end of their time. All requests are made in the order of time.
-    /// `progress` is called with the picoseconds of a core that ends a step.
+    /// Simulates until all cores have reached the end of their time. All requests are made in the
+    /// order of time. `progress` is called with the picoseconds of a core that ends a step.
     ///
     /// # Errors
     /// Errors of the traces; a usage error where a trace cannot be simulated.
@@ -133,8 +133,8 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Returns the core that is the first to do something, and until when it remains that; `None` where all have reached
-    /// the end.
+    /// Returns the core that is the first to do something, and until when it remains that; `None`
+    /// where all have reached the end.
     fn first(&self) -> Option<(usize, u64)> {
         let cores = || self.cores.iter().enumerate();
         let steps = || cores().filter_map(|(core, of)| Some((of.step?.at, core)));
@@ -167,7 +167,8 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Returns when a core has made so many requests of its step and makes the next one, or ends the step.
+    /// Returns when a core has made so many requests of its step and makes the next one, or ends
+    /// the step.
     fn next_time(&self, core: usize, made: usize) -> u64 {
         let of = &self.cores[core];
         let instruction = of.batch.instruction(made).unwrap_or(of.instructions);

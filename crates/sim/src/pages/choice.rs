@@ -15,7 +15,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Returns whether something depends on the footprint: the size of DRAM, or the places of pages.
+    /// Returns whether something depends on the footprint: the size of DRAM, or the places of
+    /// pages.
     pub fn needs_footprint(&self) -> bool {
         matches!(self.dram, Dram::Ratio(_)) || self.machine.writing.is_asked()
     }

@@ -58,8 +58,9 @@ named! {
 }
 
 /// Cycles of a shoot-down by interrupts, by the number of threads: about 2 K with 2 threads, 11 K
-/// with 16 (Villavieja et al. 2011, as cited by Oskin & Loh), 23 K with 32. Oskin & Loh say «~25 K» of 32, and 13 K
-/// to 55 K of a whole fault with two shoot-downs: these ends are 21 K a shoot-down apart.
+/// with 16 (Villavieja et al. 2011, as cited by Oskin & Loh), 23 K with 32. Oskin & Loh say «~25 K»
+/// of 32, and 13 K to 55 K of a whole fault with two shoot-downs: these ends are 21 K a shoot-down
+/// apart.
 const INTERRUPT_CYCLES: [(u32, f64); 4] = [(1, 0.0), (2, 2_000.0), (16, 11_000.0), (32, 23_000.0)];
 
 /// Upper bound of the cycles of a hardware-assisted shoot-down: 377 for the shared structure, 1500
@@ -137,9 +138,9 @@ impl FaultCost {
     }
 
     /// Returns the costs of Oskin & Loh 2015: moving the data takes 13 to 55 K cycles divided by 20
-    /// to 80, about 680; two shoot-downs leave 8.3 K of the 13 K with 2 threads, and of the 55 K with 32, for trap,
-    /// map and unmap, whose handler is in user mode, at four switches of mode more. The split of these 8.3 K is our
-    /// estimate.
+    /// to 80, about 680; two shoot-downs leave 8.3 K of the 13 K with 2 threads, and of the 55 K
+    /// with 32, for trap, map and unmap, whose handler is in user mode, at four switches of mode
+    /// more. The split of these 8.3 K is our estimate.
     pub fn oskin_loh() -> Self {
         Self {
             name: "oskin-loh".to_owned(),

@@ -59,8 +59,8 @@ figures! {
         rescues,
         /// pages that left DRAM
         evictions,
-        /// pages that left DRAM for a page fetched ahead, which delayed no thread: they are unmapped on
-        /// a processor of the fetches
+        /// pages that left DRAM for a page fetched ahead, which delayed no thread: they are
+        /// unmapped on a processor of the fetches
         background_evictions,
         /// pages that left DRAM early, by the eviction policy
         let_go,
@@ -68,7 +68,8 @@ figures! {
         discards,
         /// pages written to the tier
         writebacks,
-        /// pages of zeros that left DRAM changed or for the first time, of which nothing was written
+        /// pages of zeros that left DRAM changed or for the first time, of which nothing was
+        /// written
         zeros_dropped,
         /// pages read from the tier, on demand or ahead
         reads,

@@ -43,7 +43,8 @@ impl Grid {
         Self(given)
     }
 
-    /// Makes the grid of these values, each the name of a setting and a text as on the command line.
+    /// Makes the grid of these values, each the name of a setting and a text as on the command
+    /// line.
     ///
     /// # Errors
     /// A usage error if a text is no value of its setting, or there is no such setting.

@@ -1,4 +1,5 @@
-//! What a machine keeps where slow memory serves lines by itself: the migration policy, and what it asked for.
+//! What a machine keeps where slow memory serves lines by itself: the migration policy, and what it
+//! asked for.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -45,10 +46,12 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Makes the state of a machine with a placement in force; `None` if its slow memory serves no lines.
+    /// Makes the state of a machine with a placement in force; `None` if its slow memory serves no
+    /// lines.
     ///
     /// # Errors
-    /// The errors of [`PageMachine::bypass`], and a usage error if a setting of the policy is wrong.
+    /// The errors of [`PageMachine::bypass`], and a usage error if a setting of the policy is
+    /// wrong.
     pub(super) fn new(settings: &PageMachine, force: InForce) -> Result<Option<Self>> {
         let Some(slower) = settings.bypass()? else {
             return Ok(None);
@@ -140,8 +143,8 @@ fn moment(time: Option<Duration>) -> Nanos {
     })
 }
 
-/// Returns what moves cost in a program of this number of threads, and what they save: at most, as a page that is clean
-/// need not be copied back.
+/// Returns what moves cost in a program of this number of threads, and what they save: at most, as
+/// a page that is clean need not be copied back.
 pub(super) fn costs(settings: &PageMachine, slower: u64, threads: u32) -> Costs {
     let fault = &settings.fault;
     let shootdown = fault.shootdown.cost(threads) * shootdowns(fault);

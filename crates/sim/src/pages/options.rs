@@ -26,15 +26,15 @@ use super::setting::{Set, Setting, Values};
 use super::settings::{PageMachine, Prefetch, Tier};
 use crate::setting::{Machine, settings};
 
-/// The order in which settings vary, the slowest first: a value that replaces that of a memory or of
-/// a fault cost comes behind these. Settings that are not named follow.
+/// The order in which settings vary, the slowest first: a value that replaces that of a memory or
+/// of a fault cost comes behind these. Settings that are not named follow.
 pub(super) const VARY: &str = "memory dram replacement eviction prefetch page-cluster prefetch-cache \
      prefetch-work inclusion eviction-buffer staging devices order fault-cost instruction-time access-time \
      warmup seed read-latency write-latency channels tier-size shootdown threads migration place fast-line slow-line fill \
      sample-time";
 
-/// The order of settings in results, that of the schema `terrace.sim.pages/1`. Settings that are not
-/// named follow.
+/// The order of settings in results, that of the schema `terrace.sim.pages/1`. Settings that are
+/// not named follow.
 const RESULTS: &str = "dram prefetch-cache memory read-latency write-latency channels devices order \
      tier-size replacement eviction prefetch page-cluster prefetch-work inclusion eviction-buffer staging fault-cost \
      shootdown threads instruction-time access-time warmup seed";
@@ -116,23 +116,25 @@ fn policies() -> Vec<Setting> {
                 /// vm.page-cluster of readahead
                 "page_cluster" None |m| m.prefetch.cluster();
             });
-        /// pages of DRAM kept for fetched pages until they are used; 0: fetched pages go where all pages are
+        /// pages of DRAM kept for fetched pages until they are used; 0: fetched pages go where all
+        /// pages are
         "prefetch-cache" "PAGES": number(0..=MOST_PAGES, |m, pages| m.prefetch_cache = pages), default("0"),
             column("prefetch cache", "prefetch_cache", Unit::None, |m| m.prefetch_cache),
             with(|field| field.behind("page_cluster"));
-        /// who waits for prefetches: nobody, or the fault that caused them; single: nobody, and a fault causes some only
-        /// while none is on its way
+        /// who waits for prefetches: nobody, or the fault that caused them; single: nobody, and a
+        /// fault causes some only while none is on its way
         "prefetch-work" "PREFETCH_WORK": named(|m, work| m.work = work),
             column("work", "prefetch_work", Unit::None, |m| m.work),
             with(|field| field.json("work"));
-        /// when a page that is fetched ahead enters the page table: at its first use, a minor fault, or as it arrives, so
-        /// that its use costs nothing
+        /// when a page that is fetched ahead enters the page table: at its first use, a minor
+        /// fault, or as it arrives, so that its use costs nothing
         "prefetch-map" "PREFETCH_MAP": named(|m, mapped| m.mapped = mapped),
             details("`arrival`: by hardware or another processor; under --prefetch-work synchronous by the fault that \
                      waits, with one shoot-down for all (Oskin & Loh 2015, V.C). A page that is touched before costs a \
                      fault."),
             column("mapped", "prefetch_map", Unit::None, |m| m.mapped);
-        /// whether a fetched page keeps its copy in the tier, so that it need not be written if it stays clean
+        /// whether a fetched page keeps its copy in the tier, so that it need not be written if it
+        /// stays clean
         "inclusion" "INCLUSION": named(|m, inclusion| m.inclusion = inclusion),
             column("inclusion", "inclusion", Unit::None, |m| m.inclusion);
         /// evicted pages that wait in DRAM to be written in the background; 0: faults wait
@@ -248,7 +250,8 @@ fn lines() -> Vec<Setting> {
                      fetched ahead. An access of the trace is then one to a line: record with --filter l1l2. A \
                      move is paid by the thread at whose access it is decided."),
             column("migration", "migration", Unit::None, |m| m.migration.to_string());
-        /// a placement file, of terrace place -o: objects of its sites are in DRAM, the policy has the others
+        /// a placement file, of terrace place -o: objects of its sites are in DRAM, the policy has
+        /// the others
         "place" "FILE": parsed(place), otherwise("none"),
             details("Under --migration, of one program that was recorded with --allocations: its sites in their order, as far as there \
                      is room in DRAM. With --migration never that is static placement alone."),
@@ -260,7 +263,8 @@ fn lines() -> Vec<Setting> {
         "slow-line" "TIME": quantity(Picos::parse, |m, time| m.tier.line_ps = Some(time.0)),
             otherwise("that of the memory"),
             column("slow line", "slow_line_ps", Unit::Picos, |m| m.tier.line_ps);
-        /// what moves at once under --migration: a page, or those lines of it that are used, each at its first use
+        /// what moves at once under --migration: a page, or those lines of it that are used, each
+        /// at its first use
         "fill" "FILL": named(|m, fill| m.fill = fill),
             column("fill", "fill", Unit::None, |m| m.fill);
         /// time of an access that a policy of --migration samples
@@ -271,10 +275,12 @@ fn lines() -> Vec<Setting> {
     }
 }
 
-/// Settings of what is written of pages that leave DRAM. A machine is asked about all schemes at once.
+/// Settings of what is written of pages that leave DRAM. A machine is asked about all schemes at
+/// once.
 fn writing() -> Vec<Setting> {
     settings! { PageMachine;
-        /// write schemes that are asked what they would write of the contents of pages that leave DRAM
+        /// write schemes that are asked what they would write of the contents of pages that leave
+        /// DRAM
         "write" "SCHEME": new(Values::List(Arc::new(schemes))),
             details("Schemes are listed by `terrace list write-schemes`; all of a list see the same evictions, and \
                      change nothing else. The trace must hold contents, as `terrace record --contents` writes \
@@ -309,18 +315,19 @@ fn driving() -> Vec<Setting> {
         /// time between two accesses of a trace that does not count instructions
         "access-time" "TIME": quantity(parse_latency, |m, time| m.access = time), default("100ns"),
             column("access", "access_ns", Unit::Nanos, |m| m.access);
-        /// what decides when a thread goes on: what was recorded of its creation, waits and wakes, or nothing, so that
-        /// all threads begin together
+        /// what decides when a thread goes on: what was recorded of its creation, waits and wakes,
+        /// or nothing, so that all threads begin together
         "thread-order" "ORDER": named(|m, order| m.thread_order = order),
             details("A trace without such a record leaves it to the place of a thread's accesses in it."),
             column("thread order", "thread_order", Unit::None, |m| m.thread_order);
-        /// what pages hold before they are touched first: nothing, so that the first touch counts as a write; zeros;
-        /// what is in files; what is in the tier
+        /// what pages hold before they are touched first: nothing, so that the first touch counts
+        /// as a write; zeros; what is in files; what is in the tier
         "initial" "INITIAL": named(|m, initial| m.initial = initial),
             details("Beside `filled`, a page that was never written is not written to the tier. `filled` is right for \
                      recordings of programs whose memory the kernel fills, as by read(2), which they do not show."),
             column("initial", "initial", Unit::None, |m| m.initial);
-        /// what becomes of pages of zeros that leave DRAM: they are written as others, or dropped, and come back unread
+        /// what becomes of pages of zeros that leave DRAM: they are written as others, or dropped,
+        /// and come back unread
         "zero-pages" "ZERO_PAGES": named(|m, zeros| m.zero_pages = zeros),
             details("`dropped` is what the kernel does since Linux 6.12, and `terrace validate` simulates of such a one. The \
                      trace must tell which pages hold zeros, as `terrace record --level pages` does without --filter \

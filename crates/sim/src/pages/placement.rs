@@ -1,4 +1,5 @@
-//! A placement file that is in force in a simulation: objects of its sites are in DRAM while they live.
+//! A placement file that is in force in a simulation: objects of its sites are in DRAM while they
+//! live.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,8 +40,9 @@ impl Placement {
         }))
     }
 
-    /// Returns what is in force in a program with this many pages of DRAM: the sites of the file in their order, as far as
-    /// there is room for what they allocate in this run, which may be another than the one that was placed.
+    /// Returns what is in force in a program with this many pages of DRAM: the sites of the file in
+    /// their order, as far as there is room for what they allocate in this run, which may be
+    /// another than the one that was placed.
     ///
     /// # Errors
     /// A usage error where the file is that of another program.

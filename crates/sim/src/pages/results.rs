@@ -207,8 +207,8 @@ fn tier() -> Vec<Field<Outcome>> {
     fields
 }
 
-/// Returns the figures of write schemes: a list in JSON, and columns of the first scheme, which is the only
-/// one in a row ([`Simulated::by_scheme`]).
+/// Returns the figures of write schemes: a list in JSON, and columns of the first scheme, which is
+/// the only one in a row ([`Simulated::by_scheme`]).
 fn schemes() -> Vec<Field<Outcome>> {
     let list = fields! { Outcome;
         /// what each scheme of --write would write, under each wear levelling
@@ -259,8 +259,8 @@ fn scheme() -> Vec<Field<SchemeOutcome>> {
         "cells_share" Share |one| one.cells_share();
         /// energy of programming them, without reads to compare or to move; null: no powers known
         "energy_j" Joules |one| one.energy_j;
-        /// until the first line wears out, if the run is repeated at the same places; null: nothing written, or
-        /// no endurance known
+        /// until the first line wears out, if the run is repeated at the same places; null: nothing
+        /// written, or no endurance known
         "first_years" Years |one| one.first_years;
         /// until all lines wear out, if they were written evenly (Awad 2016, figure 9)
         "even_years" Years |one| one.even_years;
@@ -295,7 +295,8 @@ fn scheme() -> Vec<Field<SchemeOutcome>> {
         quantile("wear_most", "writes of the most worn place", 4),
     ]);
     fields.extend(fields! { SchemeOutcome;
-        /// writes of the most worn place, of the second, the fourth, and so on, and of the last that was written
+        /// writes of the most worn place, of the second, the fourth, and so on, and of the last
+        /// that was written
         "ranks" None |one| ranks(&one.ranks);
     });
     fields
@@ -313,8 +314,8 @@ fn ranks(all: &[Rank]) -> Vec<Value> {
 }
 
 impl Simulated {
-    /// Returns the same machine with the results of each write scheme by themselves, for rows of a table; the
-    /// machine as it is if there are none.
+    /// Returns the same machine with the results of each write scheme by themselves, for rows of a
+    /// table; the machine as it is if there are none.
     pub fn by_scheme(&self) -> Vec<Self> {
         if self.outcome.schemes.len() < 2 {
             return vec![self.clone()];

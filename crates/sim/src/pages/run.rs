@@ -29,9 +29,9 @@ use crate::workload::{Batch, Workload};
 ///
 /// # Errors
 /// The errors of the traces, where one is corrupt; a usage error where a policy needs the future
-/// and it is not given, or where it needs the order of touches of several threads; a usage error where
-/// write schemes are asked about a trace without contents, or a machine drops pages of zeros of a trace that does not tell
-/// which these are; and the errors of [`PageMachine::bypass`].
+/// and it is not given, or where it needs the order of touches of several threads; a usage error
+/// where write schemes are asked about a trace without contents, or a machine drops pages of zeros
+/// of a trace that does not tell which these are; and the errors of [`PageMachine::bypass`].
 pub fn run(
     workload: Workload,
     machines: Vec<PageMachine>,

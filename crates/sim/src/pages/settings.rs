@@ -162,14 +162,15 @@ pub struct Tier {
     pub name: String,
     /// Timing of each device.
     pub timing: Timing,
-    /// Number of devices, all alike; pages are assigned to them in turn when they are first written,
-    /// as to Linux swap areas of equal priority (Fedorov 2016, 5.5.2). 0 counts as 1.
+    /// Number of devices, all alike; pages are assigned to them in turn when they are first
+    /// written, as to Linux swap areas of equal priority (Fedorov 2016, 5.5.2). 0 counts as 1.
     pub devices: u32,
     /// Energy of its operations, if known.
     pub energy: Option<Energy>,
     /// Writes that a cell endures, if known.
     pub endurance: Option<f64>,
-    /// Bytes that may be written to all devices together, as their manufacturer states it, in place of `endurance`.
+    /// Bytes that may be written to all devices together, as their manufacturer states it, in place
+    /// of `endurance`.
     pub rated: Option<Endurance>,
     /// Size in pages; `None` for the footprint.
     pub pages: Option<u64>,
@@ -210,8 +211,8 @@ impl PageMachine {
         })
     }
 
-    /// Returns the time in picoseconds by which an access to a line of the tier takes longer than one of DRAM;
-    /// `None` if the tier serves no lines.
+    /// Returns the time in picoseconds by which an access to a line of the tier takes longer than
+    /// one of DRAM; `None` if the tier serves no lines.
     ///
     /// # Errors
     /// A usage error if it should serve lines and cannot, or with policies that act on faults.
@@ -280,8 +281,9 @@ impl PageMachine {
 pub struct PageMachine {
     /// Pages of DRAM for programs, at least one.
     pub dram_pages: usize,
-    /// Pages of DRAM for pages fetched ahead, first in, first out, until they are touched; then they
-    /// move to the rest of DRAM (Oskin & Loh 2015, V.D). If 0, fetched pages go to the rest at once.
+    /// Pages of DRAM for pages fetched ahead, first in, first out, until they are touched; then
+    /// they move to the rest of DRAM (Oskin & Loh 2015, V.D). If 0, fetched pages go to the rest at
+    /// once.
     pub prefetch_cache: usize,
     /// The slower tier.
     pub tier: Tier,
@@ -300,9 +302,9 @@ pub struct PageMachine {
     /// Evicted pages that wait in DRAM, beside `dram_pages`, to be written in the background
     /// (Awad 2016, section 2). If 0, a fault waits until the evicted page is written.
     pub eviction_buffer: usize,
-    /// Pages of DRAM for evicted pages, clean ones too, in place of the eviction buffer: one that is touched there
-    /// returns without the device, and one that is dirty is written once half of them are younger. If 0, there
-    /// are none.
+    /// Pages of DRAM for evicted pages, clean ones too, in place of the eviction buffer: one that
+    /// is touched there returns without the device, and one that is dirty is written once half of
+    /// them are younger. If 0, there are none.
     pub staging: usize,
     /// Costs of a fault beyond the device.
     pub fault: FaultCost,
@@ -326,7 +328,8 @@ pub struct PageMachine {
     pub writing: Writing,
     /// Which pages are in DRAM where the tier serves lines by itself.
     pub migration: migration::Spec,
-    /// Objects that are in DRAM in any case, where the tier serves lines; the policy decides over the others.
+    /// Objects that are in DRAM in any case, where the tier serves lines; the policy decides over
+    /// the others.
     pub place: Option<Arc<Placement>>,
     /// Time of an access to a line of DRAM beside the instructions, in picoseconds.
     pub fast_line_ps: u64,

@@ -1,9 +1,10 @@
-//! Staging: pages that have left the lists of DRAM and stay in a part of it, as in regions (the crate
-//! `terrace-region`).
+//! Staging: pages that have left the lists of DRAM and stay in a part of it, as in regions (the
+//! crate `terrace-region`).
 //!
-//! Pages come in at one end, and the oldest leave at the other, a quarter at once. A page that is touched before
-//! that returns without the device, whether it was written or not: a victim cache. A page is due to be written
-//! once half of the slots behind it were taken, so that one that returns soon is not written for nothing.
+//! Pages come in at one end, and the oldest leave at the other, a quarter at once. A page that is
+//! touched before that returns without the device, whether it was written or not: a victim cache. A
+//! page is due to be written once half of the slots behind it were taken, so that one that returns
+//! soon is not written for nothing.
 
 use std::collections::VecDeque;
 
@@ -37,8 +38,8 @@ impl Staging {
         })
     }
 
-    /// Takes a page in, and lets the oldest go if there is no slot. [`Staging::due`] is asked after each: no page
-    /// goes that it has not passed.
+    /// Takes a page in, and lets the oldest go if there is no slot. [`Staging::due`] is asked after
+    /// each: no page goes that it has not passed.
     pub(super) fn push(&mut self, page: PageId, store: &mut Store) {
         if self.slots.len() == self.capacity {
             self.let_go(self.capacity.div_ceil(4), store);
@@ -114,7 +115,8 @@ mod tests {
         assert_eq!(staged(&store), [4, 6, 7, 8, 9, 10, 11]);
     }
 
-    /// The slow twin: every slot with its page, and whether that has returned and whether it was named.
+    /// The slow twin: every slot with its page, and whether that has returned and whether it was
+    /// named.
     struct Slow {
         capacity: usize,
         slots: Vec<(u32, bool, bool)>,

@@ -30,12 +30,13 @@ impl Flags {
 
     /// The page lies in DRAM, where the tier serves lines.
     pub(super) const FAST: Self = Self(1 << 9);
-    /// What was written of the page while it was in DRAM has gone to the tier, where the tier serves no lines, whose bit
-    /// it has.
+    /// What was written of the page while it was in DRAM has gone to the tier, where the tier
+    /// serves no lines, whose bit it has.
     pub(super) const SAVED: Self = Self::FAST;
     /// The page was accessed since the last scan of accessed bits, where the tier serves lines.
     pub(super) const ACCESSED: Self = Self(1 << 10);
-    /// The page holds nothing but zeros, of which the tier needs no copy, where the tier serves no lines, whose bit it has.
+    /// The page holds nothing but zeros, of which the tier needs no copy, where the tier serves no
+    /// lines, whose bit it has.
     pub(super) const ZEROS: Self = Self::ACCESSED;
     /// The next access to the page is a hint fault.
     pub(super) const HINT: Self = Self(1 << 11);
@@ -59,7 +60,8 @@ impl Flags {
         Self(self.0 | other.0)
     }
 
-    /// Returns whether the page is nothing but zeros in the tier, if it is there: a file that was not read holds its own.
+    /// Returns whether the page is nothing but zeros in the tier, if it is there: a file that was
+    /// not read holds its own.
     #[inline]
     pub(super) fn are_zeros_of_tier(self) -> bool {
         self.any(Self::ZEROS) && !self.any(Self::FILE)

@@ -291,8 +291,8 @@ impl Thread {
         }
     }
 
-    /// Ends the wait of the next run for one other at `moment`; returns the time slept since the thread began and
-    /// since `from`.
+    /// Ends the wait of the next run for one other at `moment`; returns the time slept since the
+    /// thread began and since `from`.
     pub(super) fn wake(&mut self, moment: Clock, from: Nanos) -> Nanos {
         self.go_on();
         self.sleep_until(moment, from)
@@ -391,7 +391,8 @@ impl Thread {
         self.computed_ps = self.computed_ps.saturating_add((picos % 1000) as u64);
     }
 
-    /// Advances the clock by the computing time up to and including a touch. A line that is written back takes none.
+    /// Advances the clock by the computing time up to and including a touch. A line that is written
+    /// back takes none.
     #[inline]
     pub(super) fn compute(&mut self, touch: Reference) {
         let touches = u64::from(!touch.is_write_back());

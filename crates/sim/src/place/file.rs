@@ -13,12 +13,14 @@
 //! calls = ["lulesh2.0!Allocate (lulesh.h:141)", "lulesh2.0!main (lulesh.cc:2701)"]
 //! ```
 //!
-//! A site is found again by `calls`, the innermost first. They have no addresses, which differ from run to run, and no
-//! build identifiers, which differ from build to build: a call is named by the file of the program or library without
-//! its folder, function, source file without its folder, and line. So a file holds for any build of the same source
-//! with debug symbols, whatever the compiler inlines. Without lines a call is a function and a distance from its
-//! beginning, and without symbols a distance from the file's beginning: then it holds for builds whose code is the
-//! same. Calls in the libraries of languages are left out, as they are the machine's and not the program's.
+//! A site is found again by `calls`, the innermost first. They have no addresses, which differ from
+//! run to run, and no build identifiers, which differ from build to build: a call is named by the
+//! file of the program or library without its folder, function, source file without its folder, and
+//! line. So a file holds for any build of the same source with debug symbols, whatever the compiler
+//! inlines. Without lines a call is a function and a distance from its beginning, and without
+//! symbols a distance from the file's beginning: then it holds for builds whose code is the same.
+//! Calls in the libraries of languages are left out, as they are the machine's and not the
+//! program's.
 
 use std::path::Path;
 
@@ -104,7 +106,8 @@ impl PlacementFile {
         }
     }
 
-    /// Returns the sites of a program that the file names, and the names of those that the program does not have.
+    /// Returns the sites of a program that the file names, and the names of those that the program
+    /// does not have.
     ///
     /// # Errors
     /// A usage error where the program has none of them: the file is that of another program.

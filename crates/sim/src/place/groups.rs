@@ -1,8 +1,9 @@
 //! Groups of requests to memory that overlap.
 //!
-//! As in the model of a core ([`crate::llc::model`]): requests overlap that are made within the window after the first
-//! of them, up to as many reads as may be in flight. Then the core waits for all of them. A trace does not hold the
-//! dependences between loads, so no load waits for another of its group.
+//! As in the model of a core ([`crate::llc::model`]): requests overlap that are made within the
+//! window after the first of them, up to as many reads as may be in flight. Then the core waits for
+//! all of them. A trace does not hold the dependences between loads, so no load waits for another
+//! of its group.
 
 use terrace_trace::Block;
 
@@ -31,8 +32,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Adds the requests of a block, each with its owner, and calls `done` with each group that is complete: the lines
-    /// of each owner, in the order of owners.
+    /// Adds the requests of a block, each with its owner, and calls `done` with each group that is
+    /// complete: the lines of each owner, in the order of owners.
     pub fn add(
         &mut self,
         block: &Block,

@@ -1,4 +1,5 @@
-//! The time of a placement from a profile: where a site moves, only the groups with lines of it are looked at.
+//! The time of a placement from a profile: where a site moves, only the groups with lines of it are
+//! looked at.
 
 use terrace_policy::placement::Evaluation;
 

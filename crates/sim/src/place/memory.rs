@@ -30,8 +30,8 @@ pub struct Memories {
 }
 
 impl Memory {
-    /// Returns the memory of a technology. Where nothing says how long a line takes by itself, it takes as long as in
-    /// sequence.
+    /// Returns the memory of a technology. Where nothing says how long a line takes by itself, it
+    /// takes as long as in sequence.
     ///
     /// # Errors
     /// A usage error where nothing says how long a page takes.
@@ -62,7 +62,8 @@ impl Memory {
         })
     }
 
-    /// Returns the time of lines that are requested together: reads, and dirty lines that are written.
+    /// Returns the time of lines that are requested together: reads, and dirty lines that are
+    /// written.
     pub fn time(&self, reads: u64, writes: u64) -> u64 {
         match reads {
             0 => writes * self.transfer,

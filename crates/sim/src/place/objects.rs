@@ -37,7 +37,8 @@ impl Objects {
         objects
     }
 
-    /// Returns the object that has this address at a row, which is not before the rows asked for so far.
+    /// Returns the object that has this address at a row, which is not before the rows asked for so
+    /// far.
     #[inline]
     pub fn at(&mut self, row: u64, process: u16, address: u64) -> Option<usize> {
         while row >= self.next && self.next < u64::MAX {

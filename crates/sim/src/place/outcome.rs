@@ -24,7 +24,8 @@ pub struct Share {
     pub site: usize,
     /// The time that it gains by itself, in picoseconds.
     pub alone: u64,
-    /// The time that the program gains where it is chosen, with those that were chosen before; none if it is not.
+    /// The time that the program gains where it is chosen, with those that were chosen before; none
+    /// if it is not.
     pub gain: Option<u64>,
 }
 
@@ -45,7 +46,8 @@ pub struct Placed {
     pub best: Option<Found>,
     /// The sites of the placement that is shown, at first that of the climb.
     pub shown: Vec<usize>,
-    /// All sites: those in the order of the placement that is shown, then those that gain most for their size.
+    /// All sites: those in the order of the placement that is shown, then those that gain most for
+    /// their size.
     pub shares: Vec<Share>,
 }
 

@@ -1,9 +1,10 @@
 //! A trace whose accesses are marked with the site of their object.
 //!
-//! The mark takes the place of the process: to the caches each site is an address space of its own, and what they
-//! request of memory says whose it is. Lines of memory that is no recorded object (code's data, stacks, small
-//! objects) are those of their process. An address that was freed and allocated again by another site is another line,
-//! which costs a miss that a real cache need not have.
+//! The mark takes the place of the process: to the caches each site is an address space of its own,
+//! and what they request of memory says whose it is. Lines of memory that is no recorded object
+//! (code's data, stacks, small objects) are those of their process. An address that was freed and
+//! allocated again by another site is another line, which costs a miss that a real cache need not
+//! have.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

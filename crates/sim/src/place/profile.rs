@@ -41,7 +41,8 @@ pub struct Profile {
     pub program: String,
     /// The sites, in the order of their numbers.
     pub sites: Vec<SiteProfile>,
-    /// The most bytes that recorded objects had at a time, and bytes of the pages with anything else.
+    /// The most bytes that recorded objects had at a time, and bytes of the pages with anything
+    /// else.
     pub footprint: u64,
     /// Rows of the trace.
     pub accesses: u64,
@@ -180,7 +181,8 @@ pub(crate) fn program(meta: &Meta, path: &str) -> String {
 /// Simulates the caches once, and returns the profile of the program.
 ///
 /// # Errors
-/// Errors of the trace; a usage error where it says nothing of allocations, or where the caches cannot be simulated.
+/// Errors of the trace; a usage error where it says nothing of allocations, or where the caches
+/// cannot be simulated.
 pub fn profile(
     recording: &Recording,
     machine: &PlaceMachine,

@@ -6,7 +6,8 @@ use terrace_policy::placement::{Found, Room, Whole, climb};
 use super::profile::{compute, simulate, time};
 use super::{PlaceMachine, Recording};
 
-/// Simulates the program with the objects of some sites in fast memory, and returns its time in picoseconds.
+/// Simulates the program with the objects of some sites in fast memory, and returns its time in
+/// picoseconds.
 ///
 /// # Errors
 /// Errors of [`profile`](super::profile()).

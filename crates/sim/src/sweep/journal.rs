@@ -104,8 +104,8 @@ impl Journal {
                 machine,
                 outcome,
             };
-            // JSON has no infinity: an outcome that would read back differently is not written, and is
-            // simulated again by the next run.
+            // JSON has no infinity: an outcome that would read back differently is not written, and
+            // is simulated again by the next run.
             let line = json(&entry);
             if serde_json::from_str::<Entry>(&line).is_ok_and(|read| read == entry) {
                 lines += &line;

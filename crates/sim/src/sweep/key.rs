@@ -83,8 +83,8 @@ pub fn workload(trace: &Stamp, reading: &Reading, limit: Option<u64>) -> Value {
     })
 }
 
-/// Returns the key of a machine: all of its settings, and the content of what they name, such as the
-/// memory, the costs of faults, and the placement file. Whatever a machine holds is in it.
+/// Returns the key of a machine: all of its settings, and the content of what they name, such as
+/// the memory, the costs of faults, and the placement file. Whatever a machine holds is in it.
 pub fn machine(settings: &PageMachine) -> Value {
     Value::String(format!("{settings:?}"))
 }

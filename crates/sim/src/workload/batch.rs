@@ -60,7 +60,7 @@ impl Reference {
         self.0 >> 63 != 0
     }
 
-    /// Whether it is no touch, but a line that a cache writes back.
+    /// True for a cache write-back.
     #[inline]
     pub fn is_write_back(self) -> bool {
         self.0 & WRITE_BACK != 0

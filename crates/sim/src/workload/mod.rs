@@ -29,8 +29,8 @@ pub use batch::{Batch, Reference, Run, Target};
 /// The most programs of one machine; each has up to 65536 processes.
 const MAX_PROGRAMS: usize = (MAX_SPACES >> 16) as usize;
 
-/// Approximate number of touches of a batch: enough to make it worth loading each simulation's state
-/// into the processor's caches, few enough that the batch stays there too.
+/// Approximate number of touches of a batch: enough to make it worth loading each simulation's
+/// state into the processor's caches, few enough that the batch stays there too.
 const BATCH: usize = 1 << 17;
 
 /// The same where several machines count without a clock: they load more state than they use it,
@@ -136,7 +136,8 @@ impl Workload {
         })
     }
 
-    /// Opens trace files, a program each, with at most `limit` accesses of each, and with these columns.
+    /// Opens trace files, a program each, with at most `limit` accesses of each, and with these
+    /// columns.
     ///
     /// # Errors
     /// Errors of [`Workload::new`], and of files that cannot be read.
@@ -171,8 +172,8 @@ impl Workload {
         self.keeps_lines = true;
     }
 
-    /// Has batches tell whose objects touches are of; sites with the same names are one. Returns the sites, and the
-    /// name of the program.
+    /// Has batches tell whose objects touches are of; sites with the same names are one. Returns
+    /// the sites, and the name of the program.
     ///
     /// # Errors
     /// A usage error if the trace says nothing of allocations, or there are several.
@@ -319,8 +320,8 @@ impl Workload {
         Ok(accesses > 0)
     }
 
-    /// Appends that pages were given back before access `index` of the block: by its thread, or by the last thread
-    /// of a process that has ended.
+    /// Appends that pages were given back before access `index` of the block: by its thread, or by
+    /// the last thread of a process that has ended.
     fn give_back(&mut self, owner: usize, discard: &Discard, index: usize, batch: &mut Batch) {
         let space = space(owner, discard.process);
         let pages = discard.page..discard.end();
@@ -344,8 +345,8 @@ impl Workload {
         }
     }
 
-    /// Appends that a thread is ordered with others, or keeps that for its first touch. What it releases before
-    /// that has nothing to wait for.
+    /// Appends that a thread is ordered with others, or keeps that for its first touch. What it
+    /// releases before that has nothing to wait for.
     fn order(&mut self, owner: usize, order: &Order, batch: &mut Batch) {
         let program = &mut self.programs[owner];
         let name = (order.process, order.thread);
@@ -358,8 +359,8 @@ impl Workload {
         }
     }
 
-    /// Returns a thread of a program by process and thread of the trace; a new one begins with access
-    /// `index` of the block.
+    /// Returns a thread of a program by process and thread of the trace; a new one begins with
+    /// access `index` of the block.
     fn thread(&self, owner: usize, name: (u16, u16), index: usize) -> Thread {
         let program = &self.programs[owner];
         if let Some(thread) = program.threads.get(&name) {

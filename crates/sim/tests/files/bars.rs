@@ -37,8 +37,8 @@ fn hit_rate(run: &Run) -> f64 {
     run.outcome.counts.hit_rate().unwrap()
 }
 
-/// Ten days with a tenth of the pages in DRAM; budgets of a fifth and a twentieth of what is written without one.
-/// Returns the least share of the unbounded hits in each organisation.
+/// Ten days with a tenth of the pages in DRAM; budgets of a fifth and a twentieth of what is
+/// written without one. Returns the least share of the unbounded hits in each organisation.
 fn shares_of_hits(exponent: f64, flash: &str) -> [f64; 3] {
     let requests = zipf(exponent, 500_000);
     ["extended", "multilevel", "memory"].map(|organisation| {
@@ -66,8 +66,8 @@ fn shares_of_hits(exponent: f64, flash: &str) -> [f64; 3] {
     })
 }
 
-/// Loads on which nothing was chosen. The rule of multilevel main memory under a budget was chosen on exponents of 0.7,
-/// 0.9 and 1.1, with 5000, 3000 and 8000 pages of flash.
+/// Loads on which nothing was chosen. The rule of multilevel main memory under a budget was chosen
+/// on exponents of 0.7, 0.9 and 1.1, with 5000, 3000 and 8000 pages of flash.
 #[test]
 fn a_budget_is_kept_and_costs_few_hits() {
     for (exponent, flash) in [(0.8, "4000p"), (1.0, "6000p"), (1.2, "10000p")] {
@@ -79,8 +79,8 @@ fn a_budget_is_kept_and_costs_few_hits() {
     }
 }
 
-/// A scan of ten times the flash, over a flash that is in use. Its first reads evict what is in DRAM, some of which flash
-/// may want: a scan that is as long as DRAM says how much.
+/// A scan of ten times the flash, over a flash that is in use. Its first reads evict what is in
+/// DRAM, some of which flash may want: a scan that is as long as DRAM says how much.
 #[test]
 fn a_scan_writes_little() {
     let (dram, flash) = (2000, 6000);

@@ -32,7 +32,8 @@ proptest! {
             prop_assert_eq!(counts.refused, refused);
             let worn = outcome.worn.as_ref().map_or(0.0, |worn| worn.mean() * worn.places() as f64);
             prop_assert_eq!(counts.flash_writes as f64, worn.round());
-            // A page is written to flash once for each time that it came to DRAM: flash may have lost it meanwhile.
+            // A page is written to flash once for each time that it came to DRAM: flash may have
+            // lost it meanwhile.
             if machine.organisation != Organisation::Memory && warmup == "0" {
                 prop_assert!(counts.flash_writes <= counts.disk_reads + counts.writes + counts.flash_hits);
             }
@@ -44,8 +45,8 @@ proptest! {
         }
     }
 
-    /// What is counted after a warm-up is what is counted of all requests, without what is counted of the first. All of it
-    /// lasts less than a day.
+    /// What is counted after a warm-up is what is counted of all requests, without what is counted
+    /// of the first. All of it lasts less than a day.
     #[test]
     fn a_warm_up_is_left_out(
         requests in requests(), part in 0.0..1.0_f64,
@@ -84,7 +85,8 @@ proptest! {
     }
 }
 
-/// Four reads halve what the sketch has counted: a page is worth a second write by a read that flash served.
+/// Four reads halve what the sketch has counted: a page is worth a second write by a read that
+/// flash served.
 #[test]
 fn admission_is_told_of_hits() {
     let [a, b, c] = [0, 100, 200].map(|page| (page, 1, false));
@@ -100,7 +102,8 @@ fn admission_is_told_of_hits() {
     assert_eq!(counts.flash_writes, 2);
 }
 
-/// Under a budget, multilevel main memory reads a page where it is, and what is in DRAM stays there.
+/// Under a budget, multilevel main memory reads a page where it is, and what is in DRAM stays
+/// there.
 #[test]
 fn a_page_that_is_held_back_moves_nothing() {
     let [a, b] = [0, 100].map(|page| (page, 1, false));
@@ -134,7 +137,8 @@ fn slower_flash_takes_longer() {
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
 }
 
-/// Pages that are read again and again wear two places of flash alternately; both definitions of life agree.
+/// Pages that are read again and again wear two places of flash alternately; both definitions of
+/// life agree.
 #[test]
 fn even_wear_is_a_life() {
     let requests: Vec<_> = (0..30_000_u64).map(|at| (at % 3, 1, false)).collect();
@@ -153,7 +157,8 @@ fn even_wear_is_a_life() {
     assert!((hours / expected - 1.0).abs() < 0.01, "{hours} {expected}");
 }
 
-/// Few places are written, among many that are not: levelling moves what they hold, which is counted as written.
+/// Few places are written, among many that are not: levelling moves what they hold, which is
+/// counted as written.
 #[test]
 fn levelling_spreads_wear() {
     let requests: Vec<_> = (0..30_000_u64).map(|at| (at % 3, 1, false)).collect();

@@ -4,14 +4,16 @@ use terrace_sim::files::{Counts, FilesMachine, Organisation, Writes};
 
 use crate::replay::Request;
 
-/// A machine with LRU in DRAM and on flash, which admits all, or what is read a second time. Writers wait.
+/// A machine with LRU in DRAM and on flash, which admits all, or what is read a second time.
+/// Writers wait.
 pub struct Naive {
     machine: FilesMachine,
     second_read: bool,
     /// Pages, the one used last at the end, and whether each is newer than on the disk.
     dram: Vec<(u64, bool)>,
     flash: Vec<u64>,
-    /// Pages that were read from the disk and are not on flash, and whether each was when it was known already.
+    /// Pages that were read from the disk and are not on flash, and whether each was when it was
+    /// known already.
     ghosts: Vec<(u64, bool)>,
     ends: [Option<u64>; 2],
     pub counts: Counts,

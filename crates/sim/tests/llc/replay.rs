@@ -17,7 +17,8 @@ pub struct Replay {
     pub accesses: Vec<Access>,
     /// What orders threads, by the row in the whole trace.
     pub orders: Vec<Order>,
-    /// How many instructions before each access the load was from which its address comes; empty where nothing says.
+    /// How many instructions before each access the load was from which its address comes; empty
+    /// where nothing says.
     pub depends: Vec<u8>,
     pub block: usize,
     next: usize,

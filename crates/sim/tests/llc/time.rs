@@ -83,9 +83,9 @@ fn a_chase_through_the_second_level_takes_its_time() {
     assert!(apart < 0.4 * nanos(&pass), "{apart}");
 }
 
-/// Loads that miss, each followed by one that the first level serves, from whose result the address of the next miss
-/// comes. `hit` returns the address of the second load by that of the first, and how many instructions before it the
-/// load was from which that address comes.
+/// Loads that miss, each followed by one that the first level serves, from whose result the address
+/// of the next miss comes. `hit` returns the address of the second load by that of the first, and
+/// how many instructions before it the load was from which that address comes.
 fn chain_through_hits(links: u64, hit: impl Fn(u64) -> (u64, u8)) -> Replay {
     let load = |instruction, address| Access {
         instruction,
@@ -122,7 +122,8 @@ fn a_hit_in_the_first_level_is_as_late_as_its_address_and_its_line() {
         assert!(pass.outcomes[0].counts.misses() <= links + 4);
         nanos(&pass) / links as f64
     };
-    // The miss tells where in a table that is near to look; the missed line has the next address beside.
+    // The miss tells where in a table that is near to look; the missed line has the next address
+    // beside.
     let table = chain_through_hits(links, |address| (address / 8192 % 4 * 64, 2));
     let beside = chain_through_hits(links, |address| (address + 8, 0));
     for (name, mut replay) in [("table", table), ("beside", beside)] {
@@ -171,7 +172,8 @@ fn a_fast_and_a_slow_program_share_a_cache_by_time() {
     );
 }
 
-/// The accesses of threads that go round slices of their own, together 1 MiB, one line in some instructions.
+/// The accesses of threads that go round slices of their own, together 1 MiB, one line in some
+/// instructions.
 fn slices(threads: u16) -> Vec<Access> {
     let access = |thread: u16, index: u64| Access {
         instruction: index * (2 + u64::from(thread % 3)),
@@ -202,8 +204,9 @@ fn in_chunks(rows: &[Access], chunk: usize) -> Vec<Access> {
     rows.into_iter().map(|(_, access)| access).collect()
 }
 
-/// The slices fit the last level, so that who runs beside whom matters. Misses are compared with those of the slow model,
-/// which takes the same rows merged by their instructions, and time with that of the merged rows.
+/// The slices fit the last level, so that who runs beside whom matters. Misses are compared with
+/// those of the slow model, which takes the same rows merged by their instructions, and time with
+/// that of the merged rows.
 #[test]
 fn threads_over_slices_of_their_own_run_beside_each_other() {
     let shapes = [Some((64, 8)), Some((128, 8))];

@@ -1,4 +1,5 @@
-//! Where nothing is shared, the simulation of a last-level cache without turns has the same misses and time.
+//! Where nothing is shared, the simulation of a last-level cache without turns has the same misses
+//! and time.
 
 use proptest::prelude::*;
 use terrace_base::Bytes;
@@ -74,7 +75,8 @@ proptest! {
         prop_assert!(misses.abs_diff(found.misses) <= 1, "{} {}", misses, found.misses);
     }
 
-    /// Two tasks on a core each ask in the order of time, and so take as long as programs that `sim llc` orders so.
+    /// Two tasks on a core each ask in the order of time, and so take as long as programs that `sim
+    /// llc` orders so.
     #[test]
     fn cores_ask_in_the_order_of_time(
         lines in prop::array::uniform2(500..8000_u64),

@@ -30,7 +30,8 @@ impl Source for Replay {
     }
 }
 
-/// A task that touches `lines` lines in an order of no pattern, one in `step` instructions, again and again.
+/// A task that touches `lines` lines in an order of no pattern, one in `step` instructions, again
+/// and again.
 pub fn random(lines: u64, step: u64, accesses: u64) -> Replay {
     let mut state = lines ^ step << 32;
     let mut next = || {

@@ -1,5 +1,5 @@
-//! Slow memory that serves lines by itself: worked examples, and a slow twin that adds up what each access costs.
-//! Long: every case is worked out.
+//! Slow memory that serves lines by itself: worked examples, and a slow twin that adds up what each
+//! access costs. Long: every case is worked out.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -197,7 +197,8 @@ impl Twin {
     }
 }
 
-/// What the machine does with a trace of one thread; if it has passed caches, they write back what is written.
+/// What the machine does with a trace of one thread; if it has passed caches, they write back what
+/// is written.
 fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
     let mut policy = machine
         .migration
@@ -341,7 +342,8 @@ proptest! {
         }
     }
 
-    /// With a slack of a hundredth, no program is slower by more than that than in slow memory alone.
+    /// With a slack of a hundredth, no program is slower by more than that than in slow memory
+    /// alone.
     #[test]
     fn benefit_loses_no_more_than_its_slack(
         all in prop::collection::vec((0u64..20, 0u64..64, any::<bool>()), 1..800),
@@ -441,7 +443,8 @@ mod placed {
         assert!(without.contains("says nothing of allocations"), "{without}");
     }
 
-    /// Sites of the file in their order, as far as there is room for what they allocate here; the policy has the rest.
+    /// Sites of the file in their order, as far as there is room for what they allocate here; the
+    /// policy has the rest.
     #[test]
     fn what_does_not_fit_is_not_placed() {
         let directory = tempfile::tempdir().unwrap();
@@ -476,7 +479,8 @@ mod placed {
         // Each case is a file.
         #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-        /// Accesses to the objects of a placed site are as fast as DRAM, and no others, by a look at all objects.
+        /// Accesses to the objects of a placed site are as fast as DRAM, and no others, by a look
+        /// at all objects.
         #[test]
         fn objects_of_placed_sites_are_in_dram(
             all in prop::collection::vec((0_u64..12, 0_u64..64, any::<bool>()), 1..300),

@@ -1,5 +1,5 @@
-//! Curves: the misses of the simulation at each size, exactly where all pages are simulated, and about as many
-//! where a sample is.
+//! Curves: the misses of the simulation at each size, exactly where all pages are simulated, and
+//! about as many where a sample is.
 
 use proptest::prelude::*;
 use terrace_base::Bytes;
@@ -82,8 +82,8 @@ proptest! {
     }
 }
 
-/// Ten thousand pages, of which a tenth is simulated: within three of the errors that are said, and within three
-/// points of the truth, for policies that are simulated and for the one that is not.
+/// Ten thousand pages, of which a tenth is simulated: within three of the errors that are said, and
+/// within three points of the truth, for policies that are simulated and for the one that is not.
 #[test]
 fn a_sample_tells_about_as_much() {
     let zipf = Zipf {

@@ -185,8 +185,8 @@ proptest! {
     }
 }
 
-/// Arenas of 4 pages that are written, given back and mapped again: with 5 pages of DRAM nothing is ever written,
-/// where it would be without.
+/// Arenas of 4 pages that are written, given back and mapped again: with 5 pages of DRAM nothing is
+/// ever written, where it would be without.
 #[test]
 fn what_is_given_back_is_not_written() {
     let arena = |gives_back: bool| {

@@ -105,7 +105,8 @@ fn a_policy_has_dirty_pages_written_that_stay() {
     let mut machine = settings(3);
     machine.replacement = replacement::Spec::parse("linux").expect("it is there");
     (machine.fault.write_out, machine.fault.write_again) = (Nanos(32), Nanos(64));
-    // For 4 leaves 2, and 1 is written, which is a hit then, and dirty again; for 2 leave 3 and 4, and 1 is written again.
+    // For 4 leaves 2, and 1 is written, which is a hit then, and dirty again; for 2 leave 3 and 4,
+    // and 1 is written again.
     let before = [(1, W), (2, R), (3, R), (4, R), (1, W), (5, R), (2, R)];
     let outcome = simulate(machine.clone(), &[touches(&before)], 9);
     let counts = &outcome.counts;
@@ -230,8 +231,8 @@ fn a_prefetch_cache_keeps_fetched_pages_apart() {
     assert_eq!(after(12, 1).1, after(11, 1).1 + 1);
 }
 
-/// A machine, and a program on it: 100 pages lie in the tier; 0 is needed, and 8 after it are foretold; then 80 is
-/// needed.
+/// A machine, and a program on it: 100 pages lie in the tier; 0 is needed, and 8 after it are
+/// foretold; then 80 is needed.
 fn foretold_twice() -> (PageMachine, Vec<Access>) {
     let mut machine = settings(64);
     machine.eviction_buffer = 64;
@@ -244,7 +245,8 @@ fn foretold_twice() -> (PageMachine, Vec<Access>) {
     (machine, pass.chain(ends).collect())
 }
 
-/// Awad 2016, 5.3: a fault causes no prefetches while some are on their way, and hands no work over.
+/// Awad 2016, 5.3: a fault causes no prefetches while some are on their way, and hands no work
+/// over.
 #[test]
 fn a_fault_causes_prefetches_only_while_none_is_on_its_way() {
     let (mut machine, program) = foretold_twice();

@@ -93,8 +93,8 @@ proptest! {
         prop_assert_eq!(found(&simulate(machine, &steps)), twin(&steps, dram, inclusive, initial));
     }
 
-    /// Whatever buffers, prefetches, stages and lets go: reads alone write nothing where a copy stays, and the program
-    /// makes all of its touches.
+    /// Whatever buffers, prefetches, stages and lets go: reads alone write nothing where a copy
+    /// stays, and the program makes all of its touches.
     #[test]
     fn reads_write_nothing(
         steps in steps(), mut machine in machines(), initial in prop::sample::select(&ALL[1..]),

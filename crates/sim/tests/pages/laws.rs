@@ -161,9 +161,10 @@ proptest! {
         }
     }
 
-    /// Where a read takes no time there is no queue, so it does not matter which one hints wait in: the same pages
-    /// are fetched, in the same order. With several devices the order does matter: a hint whose device reads the
-    /// demanded page comes behind those of idle devices, and the order in which pages come decides which leave.
+    /// Where a read takes no time there is no queue, so it does not matter which one hints wait in:
+    /// the same pages are fetched, in the same order. With several devices the order does matter: a
+    /// hint whose device reads the demanded page comes behind those of idle devices, and the order
+    /// in which pages come decides which leave.
     #[test]
     fn on_an_infinitely_fast_device_the_queue_does_not_matter(
         machine in machines(),
@@ -175,7 +176,8 @@ proptest! {
             machine.prefetch = predictor(&format!("spatial:queue={queue}"));
             machine.work = Work::Asynchronous;
             machine.eviction_buffer = 4096;
-            // Pages come from the tier from the start: what leaves for it may wait in the buffer for ever.
+            // Pages come from the tier from the start: what leaves for it may wait in the buffer
+            // for ever.
             machine.initial = Initial::Tier;
             machine.tier.devices = 1;
             machine.tier.timing.bandwidth = None;

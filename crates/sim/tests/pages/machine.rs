@@ -75,7 +75,8 @@ pub fn ordered(accesses: &[Access], orders: &[ThreadOrder], block: usize) -> Box
     Box::new(recording(accesses, &[], orders, block))
 }
 
-/// A trace of requests to memory: rows that write are lines that caches write back, and reads of no bytes are of stores.
+/// A trace of requests to memory: rows that write are lines that caches write back, and reads of no
+/// bytes are of stores.
 pub fn requests(accesses: &[Access], block: usize) -> Box<dyn Source> {
     let mut trace = recording(accesses, &[], &[], block);
     let mark = (terrace_sim::llc::MARK.to_owned(), "64".to_owned());

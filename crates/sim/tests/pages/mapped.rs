@@ -1,4 +1,5 @@
-//! When pages that are fetched ahead are mapped: what a touch of one costs, by examples and for any program.
+//! When pages that are fetched ahead are mapped: what a touch of one costs, by examples and for any
+//! program.
 
 use proptest::prelude::*;
 use terrace_sim::pages::{Initial, Mapped, Outcome, PageMachine, Shootdown, Work};
@@ -21,8 +22,8 @@ fn reads(all: &[(u64, u64)]) -> Vec<Access> {
     all.iter().map(read).collect()
 }
 
-/// Returns how long a program stands still that needs page 0, which brings 1 and 2, and then, if asked, page 1 so many
-/// instructions later.
+/// Returns how long a program stands still that needs page 0, which brings 1 and 2, and then, if
+/// asked, page 1 so many instructions later.
 fn stands(mapped: Mapped, work: Work, then: Option<u64>) -> u64 {
     let mut all: Vec<_> = (0..11).map(|page| (page * 10_000, page)).collect();
     let before = simulate(machine(mapped, work), &[reads(&all)], 3);
@@ -48,7 +49,8 @@ fn a_page_that_has_arrived_costs_a_minor_fault_or_nothing() {
 #[test]
 fn a_page_that_is_still_read_costs_a_fault() {
     for mapped in [Mapped::AtUse, Mapped::AtArrival] {
-        // 10 instructions later; it is there 200 ns after it was asked for, which then ends with copy and map.
+        // 10 instructions later; it is there 200 ns after it was asked for, which then ends with
+        // copy and map.
         let late = ASKED + 200 + 4 + 8 - 10;
         assert_eq!(stands(mapped, Work::Asynchronous, Some(10)), late);
     }
@@ -80,8 +82,9 @@ fn nothing_is_late_where_touches_wait() {
 }
 
 proptest! {
-    /// Where faults wait for what they cause to be fetched, nothing is late and each choice sees the same: a page that is
-    /// mapped as it arrives saves its minor fault, and is mapped by the fault before.
+    /// Where faults wait for what they cause to be fetched, nothing is late and each choice sees
+    /// the same: a page that is mapped as it arrives saves its minor fault, and is mapped by the
+    /// fault before.
     #[test]
     fn times_differ_by_minor_faults_and_maps(
         pages in prop::collection::vec(0u64..40, 1..200),

@@ -93,8 +93,8 @@ fn a_wait_for_what_a_part_of_a_trace_leaves_out_is_none() {
     assert_eq!(outcome.time(), Nanos(9_000 + FIRST));
 }
 
-/// Threads that touch slices of their own at random, twice as large as DRAM, in the pieces in which a recorder with one
-/// processor writes them: whole threads, one after the other.
+/// Threads that touch slices of their own at random, twice as large as DRAM, in the pieces in which
+/// a recorder with one processor writes them: whole threads, one after the other.
 fn slices(threads: u16) -> (Vec<Access>, Vec<Order>) {
     let (pages, passes) = (40, 60);
     let mut accesses: Vec<_> = (0..3).map(|index| touch(0, 10 * index, 0, false)).collect();
@@ -145,8 +145,9 @@ fn threads_over_slices_of_their_own_are_as_if_merged_by_instructions() {
     }
 }
 
-/// A program that creates two threads over slices of their own, joins the first, and goes on. The rows of the second come
-/// before what it does then or, as where a processor was busy, behind, which is more than is read at once.
+/// A program that creates two threads over slices of their own, joins the first, and goes on. The
+/// rows of the second come before what it does then or, as where a processor was busy, behind,
+/// which is more than is read at once.
 fn joined(late: bool, point: impl Fn(u64) -> Point) -> (Vec<Access>, Vec<Order>) {
     let (mut accesses, _) = slices(2);
     let end = accesses.len().div_ceil(2) + 1;
@@ -188,7 +189,8 @@ fn a_thread_whose_rows_come_late_began_when_it_was_created() {
     assert!(time(true, Point) < time(false, Point));
 }
 
-/// A program of several threads: touches, releases, and acquires of points that were released before.
+/// A program of several threads: touches, releases, and acquires of points that were released
+/// before.
 fn programs() -> impl Strategy<Value = (Vec<Access>, Vec<Order>)> {
     let step = (0..4_u16, 0..12_u64, 0..10_u8, any::<prop::sample::Index>());
     prop::collection::vec(step, 1..200).prop_map(|steps| {
@@ -238,8 +240,8 @@ proptest! {
     }
 }
 
-/// The end of the last thread, where a thread takes a nanosecond an instruction, begins with what it comes after
-/// and otherwise behind the row before its first, and nothing else takes time.
+/// The end of the last thread, where a thread takes a nanosecond an instruction, begins with what
+/// it comes after and otherwise behind the row before its first, and nothing else takes time.
 fn longest_path(accesses: &[Access], orders: &[Order]) -> u64 {
     let mut clocks: [Option<u64>; 4] = [None; 4];
     let (mut counts, mut points) = ([0; 4], std::collections::HashMap::new());

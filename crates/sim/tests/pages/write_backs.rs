@@ -1,4 +1,5 @@
-//! Lines that caches write back: worked examples, and a slow twin that knows which stays of a page in DRAM were written.
+//! Lines that caches write back: worked examples, and a slow twin that knows which stays of a page
+//! in DRAM were written.
 
 use std::collections::HashMap;
 
@@ -153,8 +154,8 @@ impl Page {
     }
 }
 
-/// LRU by search. What is written back belongs to the last stay of its page, whether or not that has ended; writes are
-/// counted at the end, when all stays are known.
+/// LRU by search. What is written back belongs to the last stay of its page, whether or not that
+/// has ended; writes are counted at the end, when all stays are known.
 fn twin(all: &[(u64, Kind)], dram: usize, inclusion: Inclusion, initial: Initial) -> Found {
     let keeps = inclusion == Inclusion::Inclusive;
     let filled = initial == Initial::Filled;
@@ -205,8 +206,8 @@ fn twin(all: &[(u64, Kind)], dram: usize, inclusion: Inclusion, initial: Initial
     found
 }
 
-/// Whether a page is written at the end of a stay: it was written to, or there is something in it of which the tier has no
-/// copy.
+/// Whether a page is written at the end of a stay: it was written to, or there is something in it
+/// of which the tier has no copy.
 fn is_written(page: &Page, stay: usize, keeps: bool, filled: bool) -> bool {
     let is_first = !page.stays[..stay].contains(&true);
     page.stays[stay]
@@ -243,7 +244,8 @@ proptest! {
         prop_assert_eq!(found, twin(&all, dram, inclusion, initial));
     }
 
-    /// A predictor that knows the future knows the touches alone: lines of a page that nothing touches change nothing.
+    /// A predictor that knows the future knows the touches alone: lines of a page that nothing
+    /// touches change nothing.
     #[test]
     fn the_oracle_sees_touches(
         pages in prop::collection::vec((0u64..60, 0usize..3), 50..300),
@@ -264,8 +266,8 @@ proptest! {
         prop_assert_eq!(found(&with), found(&without));
     }
 
-    /// Misses are those of the trace without the lines that are written back, whatever policy decides and wherever pages
-    /// wait; so are those of a curve.
+    /// Misses are those of the trace without the lines that are written back, whatever policy
+    /// decides and wherever pages wait; so are those of a curve.
     #[test]
     fn no_policy_sees_what_is_written_back(
         all in prop::collection::vec((0u64..12, kinds()), 1..200),

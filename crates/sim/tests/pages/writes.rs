@@ -1,4 +1,5 @@
-//! Write schemes: a memory of physical cells that replays the trace, cases by hand, and the order of changes.
+//! Write schemes: a memory of physical cells that replays the trace, cases by hand, and the order
+//! of changes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -111,8 +112,8 @@ fn rows(touches: &[Touch]) -> Vec<Row> {
     touches.iter().enumerate().map(row).collect()
 }
 
-/// Which pages an LRU of `dram` pages lets go, in their order, with what they hold and whether that must be
-/// written: a page that was never changed is zeros, and needs no copy.
+/// Which pages an LRU of `dram` pages lets go, in their order, with what they hold and whether that
+/// must be written: a page that was never changed is zeros, and needs no copy.
 fn departures(rows: &[Row], dram: usize) -> Vec<(usize, Contents, bool)> {
     let mut lru: Vec<u64> = Vec::new();
     let mut numbers: HashMap<u64, usize> = HashMap::new();
@@ -360,7 +361,8 @@ fn energy_and_lifetime_by_hand() {
     close(dcw.even_years, 1e7 / (2.0 / 512.0 / 128.0) / runs_a_year);
 }
 
-/// Linux has the first page written twice while it stays; three others leave, of which no copy is needed.
+/// Linux has the first page written twice while it stays; three others leave, of which no copy is
+/// needed.
 #[test]
 fn what_is_written_and_stays_is_of_inclusive_schemes() {
     let rows = rows(&[
@@ -398,8 +400,8 @@ fn what_something_else_has_changed_is_written() {
     assert_eq!((outcome.schemes[0].pages, outcome.schemes[1].cells), (1, 1));
 }
 
-/// Thread 1 reads page 5 before thread 0 has made the change that comes first, and page 5 leaves DRAM in
-/// between.
+/// Thread 1 reads page 5 before thread 0 has made the change that comes first, and page 5 leaves
+/// DRAM in between.
 #[test]
 fn changes_are_made_in_their_order_where_clocks_change_that_of_touches() {
     let row = |thread, instruction, page, change: Option<(u32, u64)>| Row {

@@ -1,5 +1,5 @@
-//! Pages of zeros, which leave DRAM without a write and come back without a read: a slow twin that knows what pages hold,
-//! laws for every machine, and a case by hand.
+//! Pages of zeros, which leave DRAM without a write and come back without a read: a slow twin that
+//! knows what pages hold, laws for every machine, and a case by hand.
 
 use std::collections::{HashMap, HashSet};
 
@@ -191,7 +191,8 @@ proptest! {
         prop_assert_eq!(Found::of(&outcome), twin(&steps, &zeros, dram, inclusive, initial));
     }
 
-    /// To every policy a page of zeros is a clean one: it decides as if stores that leave zeros were loads.
+    /// To every policy a page of zeros is a clean one: it decides as if stores that leave zeros
+    /// were loads.
     #[test]
     fn pages_of_zeros_are_clean(
         steps in steps(),
@@ -224,7 +225,8 @@ proptest! {
         prop_assert_eq!(misses(&steps, &zeros), misses(&loads, &zeros));
     }
 
-    /// Whatever buffers, prefetches, stages and lets go: what leaves nothing but zeros moves nothing.
+    /// Whatever buffers, prefetches, stages and lets go: what leaves nothing but zeros moves
+    /// nothing.
     #[test]
     fn zeros_are_not_moved(steps in steps(), machine in machines(), initial in prop::sample::select(&ALL[..2])) {
         let mut machine = dropping(machine);
@@ -290,7 +292,8 @@ fn zeros_are_fetched_ahead_without_a_read() {
     assert!(simulate(machine, &steps, &[true; 120], 6).counts.reads > 30);
 }
 
-/// The kernel's policy lets a page of zeros go when its turn comes, where one that is written stays for another reclaim.
+/// The kernel's policy lets a page of zeros go when its turn comes, where one that is written stays
+/// for another reclaim.
 #[test]
 fn the_kernels_policy_frees_zeros_at_once() {
     // Page 0 is stored to twice, and touched again shortly after its turn.

@@ -76,8 +76,8 @@ impl Block {
         }
     }
 
-    /// Checks that lookups work: a cell that matches has a transistor that is off, and one that does not has two
-    /// that conduct (Fedorov 2016, 4.3.4.1).
+    /// Checks that lookups work: a cell that matches has a transistor that is off, and one that
+    /// does not has two that conduct (Fedorov 2016, 4.3.4.1).
     ///
     /// # Errors
     /// Returns a usage error that says which levels contradict each other.

@@ -1,4 +1,5 @@
-//! A whole chip: flash blocks, the CMOS shadow blocks beside them, and the CMOS chip that they replace.
+//! A whole chip: flash blocks, the CMOS shadow blocks beside them, and the CMOS chip that they
+//! replace.
 
 use super::block::{Block, Cell};
 use super::flash::Flash;
@@ -46,7 +47,8 @@ impl Die {
         }
     }
 
-    /// Returns the area (cm2) of a die of CMOS blocks alone with as many entries; they need no shadow blocks.
+    /// Returns the area (cm2) of a die of CMOS blocks alone with as many entries; they need no
+    /// shadow blocks.
     pub fn cmos_die_cm2(&self, cmos: &Published) -> f64 {
         cm2(self.flash_blocks() * cmos.um2()) / (1.0 - WIRES_AND_CONTROL)
     }
@@ -61,8 +63,8 @@ impl Die {
         self.flash_blocks() * cmos.mw() / 1e3
     }
 
-    /// Returns the energy (nJ) of a lookup by the model, which searches every block; of the flash chip, and of the CMOS
-    /// chip with as many entries.
+    /// Returns the energy (nJ) of a lookup by the model, which searches every block; of the flash
+    /// chip, and of the CMOS chip with as many entries.
     pub fn lookup_nj(&self, flash: &Flash, technology: &Technology) -> (f64, f64) {
         let of_blocks = |blocks: usize, cell: Cell, rows: usize| {
             let block = match cell {

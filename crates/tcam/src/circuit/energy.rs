@@ -5,8 +5,9 @@ use super::match_line::MatchLine;
 use super::port_line::PortLine;
 use super::technology::Technology;
 
-/// Returns the energy (pJ) of a search in the TCAM cells. All sections of all rows are discharged, but for the one
-/// row that may match, and of each pair of search lines one rises if its bit changes.
+/// Returns the energy (pJ) of a search in the TCAM cells. All sections of all rows are discharged,
+/// but for the one row that may match, and of each pair of search lines one rises if its bit
+/// changes.
 pub(super) fn of_cells_pj(block: &Block, line: &MatchLine, technology: &Technology) -> f64 {
     let supply_v = technology.supply_v;
     let sections = (block.rows * block.sections) as f64;
@@ -20,8 +21,8 @@ pub(super) fn of_cells_pj(block: &Block, line: &MatchLine, technology: &Technolo
     (match_fj + search_fj) / 1e3
 }
 
-/// Returns the energy (pJ) of reading the port: one select line, and bitlines, half of which a flash cell discharges
-/// whole; of the two of an SRAM cell, one falls from half of the supply.
+/// Returns the energy (pJ) of reading the port: one select line, and bitlines, half of which a
+/// flash cell discharges whole; of the two of an SRAM cell, one falls from half of the supply.
 pub(super) fn of_ports_pj(block: &Block, line: &PortLine, technology: &Technology) -> f64 {
     let square = technology.supply_v.powi(2);
     let bitline = block.port_columns as f64 * line.bitline_ff * square / 2.0;

@@ -31,8 +31,8 @@ impl Block {
         figures
     }
 
-    /// Returns the lowest and the highest delay (ps) of the whole block when both thresholds are off by as much as
-    /// `by_v`, independently.
+    /// Returns the lowest and the highest delay (ps) of the whole block when both thresholds are
+    /// off by as much as `by_v`, independently.
     pub fn delay_range_ps(&self, by_v: f64, flash: &Flash, technology: &Technology) -> (f64, f64) {
         let off = [-by_v, 0.0, by_v];
         let delays = off.iter().flat_map(|low| {
@@ -97,8 +97,8 @@ impl Figures {
     }
 }
 
-/// Returns the rate (Gb/s) of a line whose packets, of the smallest size, are looked up one in each period; the clock
-/// is rounded down to tenths of a GHz, as in Fedorov 2016, 4.4.
+/// Returns the rate (Gb/s) of a line whose packets, of the smallest size, are looked up one in each
+/// period; the clock is rounded down to tenths of a GHz, as in Fedorov 2016, 4.4.
 pub fn line_rate_gbps(period_ps: f64, technology: &Technology) -> f64 {
     let clock_ghz = (1e4 / period_ps).floor() / 10.0;
     clock_ghz * technology.packet_bytes * 8.0

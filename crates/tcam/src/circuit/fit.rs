@@ -8,8 +8,8 @@ use super::published::PUBLISHED_FLASH;
 use super::technology::Technology;
 
 impl Flash {
-    /// Fits the resistance so that the flash port memory takes the 306 ps of table 4.1: there one transistor
-    /// discharges a line whose length is known.
+    /// Fits the resistance so that the flash port memory takes the 306 ps of table 4.1: there one
+    /// transistor discharges a line whose length is known.
     pub fn fitted(technology: &Technology) -> Self {
         let block = Block::default();
         let line = PortLine::of(&block, technology);

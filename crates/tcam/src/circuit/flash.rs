@@ -10,8 +10,8 @@ pub struct Flash {
 }
 
 impl Flash {
-    /// Returns the resistance (kohm) of a transistor whose gate is `overdrive_v` above its threshold; infinite if it
-    /// is not above it.
+    /// Returns the resistance (kohm) of a transistor whose gate is `overdrive_v` above its
+    /// threshold; infinite if it is not above it.
     pub fn kohm(&self, overdrive_v: f64, technology: &Technology) -> f64 {
         self.kohm_at_a_volt / overdrive_v.max(0.0).powf(technology.alpha)
     }

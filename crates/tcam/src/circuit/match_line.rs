@@ -34,7 +34,8 @@ impl MatchLine {
     pub fn of(block: &Block, technology: &Technology) -> Self {
         let layout = Layout::of(block.cell);
         let cells = block.columns as f64 / block.sections as f64;
-        // Two flash transistors in series are one drain on the line; the compare of a CMOS cell are two paths.
+        // Two flash transistors in series are one drain on the line; the compare of a CMOS cell are
+        // two paths.
         let (drains_um, gate_um) = match block.cell {
             Cell::Flash => (technology.flash_width_um, technology.flash_width_um),
             Cell::Cmos => (2.0 * technology.cmos_width_um, technology.cmos_width_um),
@@ -68,8 +69,8 @@ impl MatchLine {
         }
     }
 
-    /// Returns the time (ps) from one section to the next: the inverter at its end turns on the device M of the next
-    /// section, which discharges it.
+    /// Returns the time (ps) from one section to the next: the inverter at its end turns on the
+    /// device M of the next section, which discharges it.
     fn step_ps(&self, technology: &Technology) -> f64 {
         let width_um = technology.cmos_width_um;
         let inverter_ps = halved_ps(
@@ -80,19 +81,21 @@ impl MatchLine {
         inverter_ps + halved_ps(line_kohm, self.section_ff)
     }
 
-    /// Returns the capacitance (fF) that a section has beside its cells: the drains of the device M, the keeper K and
-    /// the precharge transistor, and the gate of the inverter, whose PMOS transistor is twice as wide.
+    /// Returns the capacitance (fF) that a section has beside its cells: the drains of the device
+    /// M, the keeper K and the precharge transistor, and the gate of the inverter, whose PMOS
+    /// transistor is twice as wide.
     pub fn overhead_ff(technology: &Technology) -> f64 {
         technology.cmos_width_um * (3.0 * technology.drain_ff_um + 3.0 * technology.gate_ff_um)
     }
 
-    /// Returns the capacitance (fF) that this inverter drives: its own drains, the gates of the keeper and of M.
+    /// Returns the capacitance (fF) that this inverter drives: its own drains, the gates of the
+    /// keeper and of M.
     pub fn driven_ff(technology: &Technology) -> f64 {
         technology.cmos_width_um * (3.0 * technology.drain_ff_um + 2.0 * technology.gate_ff_um)
     }
 
-    /// Returns by how many volts the cells of a section that match discharge it in the meantime (ps): their weaker
-    /// transistor is below its threshold.
+    /// Returns by how many volts the cells of a section that match discharge it in the meantime
+    /// (ps): their weaker transistor is below its threshold.
     pub fn droop_v(&self, block: &Block, meanwhile_ps: f64, technology: &Technology) -> f64 {
         match block.cell {
             Cell::Flash => {
@@ -106,8 +109,8 @@ impl MatchLine {
     }
 }
 
-/// Returns the resistance (kohm) of a cell that does not match: one of two flash transistors with T_L at its
-/// gate's R_L and the other with T_H at R_H, in series; or two CMOS transistors.
+/// Returns the resistance (kohm) of a cell that does not match: one of two flash transistors with
+/// T_L at its gate's R_L and the other with T_H at R_H, in series; or two CMOS transistors.
 fn cell_kohm(block: &Block, flash: &Flash, technology: &Technology) -> f64 {
     match block.cell {
         Cell::Flash => {

@@ -1,12 +1,14 @@
-//! What a block of the TCAM takes: delay, area and energy of a search (Fedorov 2016, 4.3.4 and 4.4).
+//! What a block of the TCAM takes: delay, area and energy of a search (Fedorov 2016, 4.3.4 and
+//! 4.4).
 //!
-//! The model is analytical: lines are resistances and capacitances, transistors are resistances by the alpha-power
-//! law, and a line has switched when it has passed half of the supply. A row's match line is a chain of sections. A
-//! cell that does not match discharges its section, and each section discharges the next.
+//! The model is analytical: lines are resistances and capacitances, transistors are resistances by
+//! the alpha-power law, and a line has switched when it has passed half of the supply. A row's
+//! match line is a chain of sections. A cell that does not match discharges its section, and each
+//! section discharges the next.
 //!
-//! One figure is fitted, the resistance of a flash transistor: to the delay of the flash port memory in table 4.1
-//! ([`Flash::fitted`]). All other figures of the table are predictions, and those of `published` the ones to compare
-//! with. [`Netlist`] is the same row for ngspice.
+//! One figure is fitted, the resistance of a flash transistor: to the delay of the flash port
+//! memory in table 4.1 ([`Flash::fitted`]). All other figures of the table are predictions, and
+//! those of `published` the ones to compare with. [`Netlist`] is the same row for ngspice.
 
 mod block;
 mod die;

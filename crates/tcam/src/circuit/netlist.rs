@@ -1,8 +1,9 @@
 //! The match line of a row and a bitline of the port memory, for ngspice.
 //!
-//! Without a card, transistors follow the alpha-power law of [`Technology`], as sources of current, and all
-//! capacitances stand by themselves. With a card they are its transistors, with its capacitances; a flash transistor
-//! is then its NMOS transistor with the gate shifted to the threshold, as Fedorov 2016, 4.4, emulates one.
+//! Without a card, transistors follow the alpha-power law of [`Technology`], as sources of current,
+//! and all capacitances stand by themselves. With a card they are its transistors, with its
+//! capacitances; a flash transistor is then its NMOS transistor with the gate shifted to the
+//! threshold, as Fedorov 2016, 4.4, emulates one.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -72,8 +73,8 @@ impl Card {
 pub struct Netlist(pub String);
 
 impl Netlist {
-    /// Writes the worst case of a block: one cell, of the first section, does not match; and one flash cell that
-    /// discharges a bitline.
+    /// Writes the worst case of a block: one cell, of the first section, does not match; and one
+    /// flash cell that discharges a bitline.
     pub fn of(block: &Block, flash: &Flash, technology: &Technology, card: Option<&Card>) -> Self {
         let writer = Writer {
             block,
@@ -146,7 +147,8 @@ impl Writer<'_> {
         self.text.push('\n');
     }
 
-    /// The alpha-power law (Sakurai and Newton 1990): below its saturation voltage the current falls as a parabola.
+    /// The alpha-power law (Sakurai and Newton 1990): below its saturation voltage the current
+    /// falls as a parabola.
     fn models(&mut self) {
         let t = self.technology;
         let overdrive_v = t.rated_v - t.cmos_threshold_v;

@@ -1,7 +1,7 @@
 //! The figures of a 45 nm process that the model uses, each with its source.
 //!
-//! What no source gives is marked `assumed`; the one figure that is fitted says to what. None is fitted to the
-//! figures by which the model is judged.
+//! What no source gives is marked `assumed`; the one figure that is fitted says to what. None is
+//! fitted to the figures by which the model is judged.
 
 /// A figure of the process.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,7 +59,8 @@ technology! {
     cmos_threshold_v = 0.35, "V", "assumed";
     /// Exponent of the alpha-power law.
     alpha = 1.3, "1", "Sakurai and Newton, Alpha-Power Law MOSFET Model, IEEE JSSC 25(2), 1990: about 1.3 at short channels";
-    /// Drain voltage at which the current is saturated, with the gate at `rated_v`; for ngspice alone.
+    /// Drain voltage at which the current is saturated, with the gate at `rated_v`; for ngspice
+    /// alone.
     saturation_v = 0.4, "V", "assumed";
     /// Capacitance of a gate a um of width.
     gate_ff_um = 1.0, "fF/um", "assumed: 1 to 2 fF/um over many generations";
@@ -90,8 +91,9 @@ technology! {
 }
 
 impl Technology {
-    /// Returns the resistance of a fully driven NMOS transistor of this width (um), in kohm: 3/4 of the supply over its
-    /// saturation current (Rabaey, Chandrakasan and Nikolic, Digital Integrated Circuits, 2003, 3.3.2).
+    /// Returns the resistance of a fully driven NMOS transistor of this width (um), in kohm: 3/4 of
+    /// the supply over its saturation current (Rabaey, Chandrakasan and Nikolic, Digital Integrated
+    /// Circuits, 2003, 3.3.2).
     pub fn nmos_kohm(&self, width_um: f64) -> f64 {
         self.driven_kohm(self.nmos_current_ua_um * width_um)
     }
@@ -108,9 +110,10 @@ impl Technology {
         0.75 * self.supply_v * 1e3 / (rated_ua * more)
     }
 
-    /// Returns the process with transistors so weak that an inverter with a fan-out of 4, as resistances and
-    /// capacitances, takes `fan_out_4_ps`. The published currents make it faster: they are those of a process of high
-    /// performance, and charge no capacitance but gates and drains.
+    /// Returns the process with transistors so weak that an inverter with a fan-out of 4, as
+    /// resistances and capacitances, takes `fan_out_4_ps`. The published currents make it faster:
+    /// they are those of a process of high performance, and charge no capacitance but gates and
+    /// drains.
     pub fn as_slow_as_its_inverter(&self) -> Self {
         // Four gates and its own drains, all with a PMOS transistor twice as wide.
         let width_um = self.cmos_width_um;
@@ -123,13 +126,14 @@ impl Technology {
         }
     }
 
-    /// Returns the current (nA) through a flash transistor whose gate is this far (V) below its threshold.
+    /// Returns the current (nA) through a flash transistor whose gate is this far (V) below its
+    /// threshold.
     pub fn flash_leak_na(&self, below_v: f64) -> f64 {
         self.flash_threshold_na * 10f64.powf(-below_v / self.flash_swing_v)
     }
 
-    /// Returns the delay (ps) of a chain of growing buffers from the smallest inverter to a load (fF): an inverter with
-    /// a fan-out of 4 for each factor of 4.
+    /// Returns the delay (ps) of a chain of growing buffers from the smallest inverter to a load
+    /// (fF): an inverter with a fan-out of 4 for each factor of 4.
     pub fn buffer_ps(&self, load_ff: f64) -> f64 {
         let smallest_ff = 3.0 * self.cmos_width_um * self.gate_ff_um;
         self.fan_out_4_ps * (load_ff / smallest_ff).max(4.0).log(4.0)

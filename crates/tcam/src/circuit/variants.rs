@@ -19,8 +19,9 @@ pub struct Variant {
 /// By how much the CMOS block's transistors are wider, where they are.
 const WIDER: f64 = 4.0;
 
-/// Returns the model as it is, and with each assumption changed that table 4.1 leaves open. `match_ps` is the delay
-/// that weaker flash transistors are to give the TCAM cells of the flash block.
+/// Returns the model as it is, and with each assumption changed that table 4.1 leaves open.
+/// `match_ps` is the delay that weaker flash transistors are to give the TCAM cells of the flash
+/// block.
 pub fn variants(flash: &Block, cmos: &Block, match_ps: f64) -> [Variant; 4] {
     let stated = Technology::default();
     let slow = stated.as_slow_as_its_inverter();
@@ -57,7 +58,8 @@ pub fn variants(flash: &Block, cmos: &Block, match_ps: f64) -> [Variant; 4] {
     ]
 }
 
-/// Returns a flash transistor so weak that the TCAM cells take `match_ps`, if nothing else is slower.
+/// Returns a flash transistor so weak that the TCAM cells take `match_ps`, if nothing else is
+/// slower.
 fn weaker(block: &Block, flash: &Flash, technology: &Technology, match_ps: f64) -> Flash {
     let with = |times: f64| Flash {
         kohm_at_a_volt: times * flash.kohm_at_a_volt,

@@ -5,13 +5,14 @@ use std::fmt;
 /// A format of routing tables and updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// MRT (RFC 6396): table dumps of both versions, and BGP4MP, as the collectors of RIPE RIS and RouteViews
-    /// write them.
+    /// MRT (RFC 6396): table dumps of both versions, and BGP4MP, as the collectors of RIPE RIS and
+    /// RouteViews write them.
     Mrt,
-    /// Parquet files of one peer's day from RIPE RIS, as the `prefix-trie` crate's benchmarks use them: a column
-    /// `prefix`, and `operation` where they are updates.
+    /// Parquet files of one peer's day from RIPE RIS, as the `prefix-trie` crate's benchmarks use
+    /// them: a column `prefix`, and `operation` where they are updates.
     Ris,
-    /// The `.dat` files of pyasn: prefixes with the AS that announces them, which stands in for the next hop.
+    /// The `.dat` files of pyasn: prefixes with the AS that announces them, which stands in for the
+    /// next hop.
     IpAsn,
     /// Lines `PREFIX PORT`, or `[SECONDS] + PREFIX PORT` and `[SECONDS] - PREFIX`.
     Text,

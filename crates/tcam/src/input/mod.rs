@@ -1,8 +1,8 @@
 //! Routing tables and their updates, from files.
 //!
-//! The format is recognised by the contents ([`Format`]), after gzip or bzip2 was unpacked. A file of several peers
-//! is read as one of them saw it: a router has one table. Each reader turns its file into statements, of which
-//! tables and updates are made here.
+//! The format is recognised by the contents ([`Format`]), after gzip or bzip2 was unpacked. A file
+//! of several peers is read as one of them saw it: a router has one table. Each reader turns its
+//! file into statements, of which tables and updates are made here.
 //!
 //! ```no_run
 //! use terrace_tcam::input::{self, Ports};
@@ -67,14 +67,14 @@ pub struct Origin {
     pub peers: usize,
 }
 
-/// Reads a routing table: a dump of one, or updates from an empty table on. Where a prefix comes twice, what comes
-/// last counts.
+/// Reads a routing table: a dump of one, or updates from an empty table on. Where a prefix comes
+/// twice, what comes last counts.
 ///
 /// `peer` is the one whose table is taken; `None`: the one with the most entries.
 ///
 /// # Errors
-/// Returns a failure with the offset or line if the file cannot be read or is corrupt, and a usage error if its
-/// format does not show in it, or it does not have the peer.
+/// Returns a failure with the offset or line if the file cannot be read or is corrupt, and a usage
+/// error if its format does not show in it, or it does not have the peer.
 pub fn table(path: &Path, peer: Option<PeerName>, ports: &mut Ports) -> Result<Table> {
     let mut entries: Vec<(Prefix, Option<Port>)> = Vec::new();
     let origin = of_one_peer(path, peer, |statement| {
@@ -109,8 +109,9 @@ fn last_of_each(mut entries: Vec<(Prefix, Option<Port>)>) -> Vec<Route> {
     .collect()
 }
 
-/// Reads updates. Their times count from the first that the file has, of any peer; a time before that of the update
-/// before it counts as that, since collectors write what several peers say at once in any order.
+/// Reads updates. Their times count from the first that the file has, of any peer; a time before
+/// that of the update before it counts as that, since collectors write what several peers say at
+/// once in any order.
 ///
 /// `peer` is the one whose updates are taken; `None`: the one with the most.
 ///
@@ -125,8 +126,8 @@ pub fn updates(path: &Path, peer: Option<PeerName>, ports: &mut Ports) -> Result
     Ok(Updates { updates, origin })
 }
 
-/// Reads the updates of each peer, as [`updates`] does of one, in the order of addresses. All are kept at once, so it
-/// is for files of minutes.
+/// Reads the updates of each peer, as [`updates`] does of one, in the order of addresses. All are
+/// kept at once, so it is for files of minutes.
 ///
 /// # Errors
 /// Returns what [`updates`] does.
@@ -174,8 +175,8 @@ impl Collected {
     }
 }
 
-/// Hands the statements of one peer to `take`. A file with peers is read twice, to count what each says, and to take
-/// what one says: keeping what all say would need memory for the tables of all.
+/// Hands the statements of one peer to `take`. A file with peers is read twice, to count what each
+/// says, and to take what one says: keeping what all say would need memory for the tables of all.
 fn of_one_peer(
     path: &Path,
     name: Option<PeerName>,

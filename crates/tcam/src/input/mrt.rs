@@ -1,7 +1,8 @@
 //! MRT, in which collectors write what their peers tell them (RFC 6396).
 //!
-//! Of table dumps (TABLE_DUMP, TABLE_DUMP_V2) the unicast routes are taken, of BGP4MP the unicast prefixes of
-//! UPDATE messages, first those withdrawn. Sessions that end are not followed: what a peer said stays.
+//! Of table dumps (TABLE_DUMP, TABLE_DUMP_V2) the unicast routes are taken, of BGP4MP the unicast
+//! prefixes of UPDATE messages, first those withdrawn. Sessions that end are not followed: what a
+//! peer said stays.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -211,8 +212,9 @@ fn changes(update: &BgpUpdateMessage) -> std::result::Result<Vec<Said>, String> 
     Ok(changes)
 }
 
-/// Returns the next hop of a prefix: IPv4 has the attribute NEXT_HOP, other families have it in MP_REACH_NLRI, as IPv4
-/// may. An entry without one is damaged, although the rest of it may be readable.
+/// Returns the next hop of a prefix: IPv4 has the attribute NEXT_HOP, other families have it in
+/// MP_REACH_NLRI, as IPv4 may. An entry without one is damaged, although the rest of it may be
+/// readable.
 fn next_hop(attributes: &Attributes, prefix: Prefix) -> std::result::Result<NextHop, String> {
     let beside = attributes.get_reachable_nlri();
     let beside = beside.and_then(|nlri| nlri.next_hop.as_ref());

@@ -86,7 +86,8 @@ impl Census {
         self.entries.len()
     }
 
-    /// Returns the peer with the most entries, of those that `name` names; the lowest address of equals.
+    /// Returns the peer with the most entries, of those that `name` names; the lowest address of
+    /// equals.
     pub fn chosen(&self, name: Option<PeerName>, path: &Path) -> Result<Option<Peer>> {
         let named = |peer: &Peer| name.is_none_or(|name| name.names(*peer));
         let candidates = self.entries.iter().filter(|(peer, _)| named(peer));

@@ -1,6 +1,7 @@
 //! Parquet files of one peer's day from RIPE RIS, as the `prefix-trie` crate's benchmarks use them
-//! (<https://github.com/tiborschneider/prefix-trie>): a column `prefix` with the table, or `operation` and `prefix`
-//! with the updates, in the order of time. They have no times and no next hops.
+//! (<https://github.com/tiborschneider/prefix-trie>): a column `prefix` with the table, or
+//! `operation` and `prefix` with the updates, in the order of time. They have no times and no next
+//! hops.
 
 use bytes::Bytes;
 use parquet::column::reader::ColumnReader;
@@ -107,7 +108,8 @@ fn texts(group: &dyn RowGroupReader, column: usize, input: &Input) -> Result<Vec
     }
 }
 
-/// Returns where a column begins; 0 if it says that it begins before the file, on which `byte_range` panics.
+/// Returns where a column begins; 0 if it says that it begins before the file, on which
+/// `byte_range` panics.
 fn offset(chunk: &ColumnChunkMetaData) -> u64 {
     let begin = chunk
         .dictionary_page_offset()
@@ -137,7 +139,8 @@ fn statement(
     })
 }
 
-/// Makes a panic an error: on some damaged pages the parquet crate panics, and its state is not used after that.
+/// Makes a panic an error: on some damaged pages the parquet crate panics, and its state is not
+/// used after that.
 fn unpanicked<T>(
     parquet: impl FnOnce() -> std::result::Result<T, ParquetError>,
 ) -> std::result::Result<T, ParquetError> {

@@ -6,8 +6,9 @@
 //! 2001:db8::/32   192.0.2.1      1.25 - 10.0.0.0/8
 //! ```
 //!
-//! Lines that begin with `#` or `;` are comments. A port is any word. Files of pyasn (`.dat`) have the same lines,
-//! with the AS that announces the prefix as a number: <https://github.com/hadiasghari/pyasn>.
+//! Lines that begin with `#` or `;` are comments. A port is any word. Files of pyasn (`.dat`) have
+//! the same lines, with the AS that announces the prefix as a number:
+//! <https://github.com/hadiasghari/pyasn>.
 
 use terrace_base::{Error, Nanos, Result};
 

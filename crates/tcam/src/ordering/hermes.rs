@@ -1,13 +1,15 @@
-//! A shadow table in front of the main one, so that an update takes a bounded number of moves (Chen and Benson,
-//! Hermes: Providing Tight Control over High-Performance SDN Switches, CoNEXT 2017).
+//! A shadow table in front of the main one, so that an update takes a bounded number of moves (Chen
+//! and Benson, Hermes: Providing Tight Control over High-Performance SDN Switches, CoNEXT 2017).
 //!
-//! New prefixes go to a small table. When it is half full, its entries are moved into the main table, as many after
-//! each update as the bound leaves room for, until it is empty. Both tables are sorted, with free rows in the
-//! middle, so that the difference from [`sorted`](super::sorted) is the shadow table's.
+//! New prefixes go to a small table. When it is half full, its entries are moved into the main
+//! table, as many after each update as the bound leaves room for, until it is empty. Both tables
+//! are sorted, with free rows in the middle, so that the difference from [`sorted`](super::sorted)
+//! is the shadow table's.
 //!
-//! The paper bounds milliseconds, here moves are bounded: how long one takes is the switch's own. The paper's switch
-//! asks the shadow table first, so that rules are cut by longer ones in the main table; here both are asked and
-//! the longer match wins, as in the chapter's LPM block, and nothing is cut.
+//! The paper bounds milliseconds, here moves are bounded: how long one takes is the switch's own.
+//! The paper's switch asks the shadow table first, so that rules are cut by longer ones in the main
+//! table; here both are asked and the longer match wins, as in the chapter's LPM block, and nothing
+//! is cut.
 
 use std::net::IpAddr;
 
@@ -26,9 +28,10 @@ pub const ENTRY: Entry = Entry {
 /// Rows of the shadow table, as many as a shadow block of the flash TCAM has.
 const SHADOW_ROWS: usize = 512;
 
-/// Returns the most moves of an update: the least with which the shadow table does not grow beyond its half. A new
-/// prefix takes at most half of the bits of an address in the shadow table, and as many and its own move when it
-/// goes to the main one; so after each update there is room for one migration.
+/// Returns the most moves of an update: the least with which the shadow table does not grow beyond
+/// its half. A new prefix takes at most half of the bits of an address in the shadow table, and as
+/// many and its own move when it goes to the main one; so after each update there is room for one
+/// migration.
 fn bound(family: Family) -> u64 {
     1 + u64::from(family.bits())
 }

@@ -1,9 +1,10 @@
 //! Ways of keeping a conventional TCAM in order, beside the flash TCAM, which needs none.
 //!
-//! A conventional TCAM is one table whose priority encoder lets the first row through that matches. So a prefix
-//! must lie above the shorter ones that contain it, and a new one may need entries to be moved out of its way. A
-//! move is one write of a row with what another row held; writing the new route itself, another port, and making
-//! a row invalid are none. IPv4 and IPv6 have a table each, and tables never get full: moves are what is counted.
+//! A conventional TCAM is one table whose priority encoder lets the first row through that matches.
+//! So a prefix must lie above the shorter ones that contain it, and a new one may need entries to
+//! be moved out of its way. A move is one write of a row with what another row held; writing the
+//! new route itself, another port, and making a row invalid are none. IPv4 and IPv6 have a table
+//! each, and tables never get full: moves are what is counted.
 
 pub mod hermes;
 pub mod moves;

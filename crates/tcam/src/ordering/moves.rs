@@ -50,8 +50,8 @@ impl Tcam {
     }
 }
 
-/// Counts the moves of all orderings. After a `checked` part of the updates, 0 to 1, each of them looks some address
-/// of the prefix up; `seed` says which.
+/// Counts the moves of all orderings. After a `checked` part of the updates, 0 to 1, each of them
+/// looks some address of the prefix up; `seed` says which.
 ///
 /// # Errors
 /// Returns a failure if an answer is not the longest match.

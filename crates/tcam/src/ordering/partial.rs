@@ -1,14 +1,15 @@
-//! Rows in a partial order: only prefixes that contain one another need one (Shah and Gupta, Fast Updating
-//! Algorithms for TCAMs, IEEE Micro 21(1), 2001: chain-ancestor ordering).
+//! Rows in a partial order: only prefixes that contain one another need one (Shah and Gupta, Fast
+//! Updating Algorithms for TCAMs, IEEE Micro 21(1), 2001: chain-ancestor ordering).
 //!
-//! Prefixes that contain one another are a chain, and chains are short: a prefix has to lie below those that it
-//! contains and above those that contain it, and anywhere between. If there is a free row between, nothing is moved.
-//! Otherwise an entry of its chain beside it makes room, and so on until one finds a free row: towards the shorter
-//! ones downwards, or towards the longer ones upwards, whichever takes fewer moves. Free rows are in the middle,
-//! and a loaded table has the longer half of each chain above them.
+//! Prefixes that contain one another are a chain, and chains are short: a prefix has to lie below
+//! those that it contains and above those that contain it, and anywhere between. If there is a free
+//! row between, nothing is moved. Otherwise an entry of its chain beside it makes room, and so on
+//! until one finds a free row: towards the shorter ones downwards, or towards the longer ones
+//! upwards, whichever takes fewer moves. Free rows are in the middle, and a loaded table has the
+//! longer half of each chain above them.
 //!
-//! The paper has the hole of a withdrawn entry travel to the middle; here it stays, and is used by the next prefix
-//! that may lie there. A withdrawal takes no move.
+//! The paper has the hole of a withdrawn entry travel to the middle; here it stays, and is used by
+//! the next prefix that may lie there. A withdrawal takes no move.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -125,8 +126,8 @@ impl Partial {
         self.rows.write(route, row);
     }
 
-    /// Returns the lowest row of the prefixes that this one contains, and the prefix in it. That is one of those
-    /// directly below it in the trie, as these lie below what they contain.
+    /// Returns the lowest row of the prefixes that this one contains, and the prefix in it. That is
+    /// one of those directly below it in the trie, as these lie below what they contain.
     fn lowest_within(&self, prefix: Prefix) -> Option<(Prefix, u32)> {
         let mut lowest = None;
         let mut after = prefix;
@@ -145,7 +146,8 @@ impl Partial {
         lowest
     }
 
-    /// Returns the entries that make room downwards: those that contain the new one, the longest first.
+    /// Returns the entries that make room downwards: those that contain the new one, the longest
+    /// first.
     fn downwards(&self, containing: &[(Prefix, u32)]) -> Option<Chain> {
         let mut entries = Vec::new();
         for (index, (prefix, row)) in containing.iter().enumerate() {
@@ -158,8 +160,8 @@ impl Partial {
         None
     }
 
-    /// Returns the entries that make room upwards: the lowest that the new one contains, the lowest of what that
-    /// contains, and so on.
+    /// Returns the entries that make room upwards: the lowest that the new one contains, the lowest
+    /// of what that contains, and so on.
     fn upwards(&self, lowest: Option<(Prefix, u32)>) -> Option<Chain> {
         let mut entries = Vec::new();
         let mut next = lowest;
@@ -204,7 +206,8 @@ impl Partial {
     }
 }
 
-/// Returns the side of each prefix: above, if at least as many contain it as the longest chain within it has.
+/// Returns the side of each prefix: above, if at least as many contain it as the longest chain
+/// within it has.
 fn sides(table: &Table) -> HashMap<Prefix, Side, rustc_hash::FxBuildHasher> {
     let mut within: Vec<(Prefix, usize, usize)> = Vec::with_capacity(table.len());
     // Indices of the prefixes that contain the next one.

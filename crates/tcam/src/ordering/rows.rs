@@ -8,8 +8,8 @@ use crate::chip::Match;
 use crate::prefix::Prefix;
 use crate::route::{Port, Route};
 
-/// Which row holds which prefix. Rows are numbered from the top, which has the highest priority; those that are
-/// filled from the other end have numbers from `u32::MAX` downwards.
+/// Which row holds which prefix. Rows are numbered from the top, which has the highest priority;
+/// those that are filled from the other end have numbers from `u32::MAX` downwards.
 #[derive(Clone, Debug)]
 pub struct Rows {
     at: FxHashMap<Prefix, (u32, Port)>,
@@ -72,7 +72,8 @@ impl Rows {
         Some(row)
     }
 
-    /// Returns the prefixes that contain this one, the longest first, with their rows; itself among them.
+    /// Returns the prefixes that contain this one, the longest first, with their rows; itself among
+    /// them.
     pub fn containing(&self, prefix: Prefix) -> impl Iterator<Item = (Prefix, u32)> {
         let lengths = (0..=prefix.length()).rev();
         let present = lengths.filter(|length| self.lengths[usize::from(*length)] > 0);
@@ -82,7 +83,8 @@ impl Rows {
         })
     }
 
-    /// Returns the first row that matches, not the longest prefix: it is the same only if the order is right.
+    /// Returns the first row that matches, not the longest prefix: it is the same only if the order
+    /// is right.
     pub fn first(&self, address: IpAddr) -> Option<Match> {
         let containing = self.containing(Prefix::host(address));
         let (prefix, _) = containing.min_by_key(|(_, row)| *row)?;

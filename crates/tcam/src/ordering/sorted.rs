@@ -1,11 +1,13 @@
-//! Rows sorted by the length of their prefixes, long ones first, with the free rows in one place (Shah and Gupta,
-//! Fast Updating Algorithms for TCAMs, IEEE Micro 21(1), 2001: prefix-length ordering).
+//! Rows sorted by the length of their prefixes, long ones first, with the free rows in one place
+//! (Shah and Gupta, Fast Updating Algorithms for TCAMs, IEEE Micro 21(1), 2001: prefix-length
+//! ordering).
 //!
-//! The rows of a length are a region, within which there is no order. A new prefix takes the row next to its
-//! region, which the region beside it gives up by moving one entry to its other end, and so on to the free rows:
-//! one move for each region between. A withdrawal is the reverse: the hole travels to the free rows. With the free
-//! rows at the end that are as many moves as there are shorter lengths; with the free rows in the middle, lengths
-//! above half of an address's bits lie above them and others below, and there are half as many at worst.
+//! The rows of a length are a region, within which there is no order. A new prefix takes the row
+//! next to its region, which the region beside it gives up by moving one entry to its other end,
+//! and so on to the free rows: one move for each region between. A withdrawal is the reverse: the
+//! hole travels to the free rows. With the free rows at the end that are as many moves as there are
+//! shorter lengths; with the free rows in the middle, lengths above half of an address's bits lie
+//! above them and others below, and there are half as many at worst.
 
 use std::net::IpAddr;
 
@@ -45,7 +47,8 @@ pub struct Sorted {
     below: Half,
 }
 
-/// Entries on one side of the free rows. Places are counted from the side's own end, towards the free rows.
+/// Entries on one side of the free rows. Places are counted from the side's own end, towards the
+/// free rows.
 #[derive(Clone, Debug)]
 struct Half {
     is_above: bool,
@@ -64,7 +67,8 @@ impl Half {
         }
     }
 
-    /// Returns the region of a prefix: the longest lengths lie at the top, the shortest at the bottom.
+    /// Returns the region of a prefix: the longest lengths lie at the top, the shortest at the
+    /// bottom.
     fn region(&self, prefix: Prefix) -> usize {
         match self.is_above {
             true => 128 - usize::from(prefix.length()),
@@ -173,7 +177,8 @@ impl Sorted {
         self.half(prefix).inner(prefix).count() as u64
     }
 
-    /// Returns an entry beside the free rows, which is removed without moves; `None` if there are no entries.
+    /// Returns an entry beside the free rows, which is removed without moves; `None` if there are
+    /// no entries.
     pub fn innermost(&self) -> Option<Route> {
         let prefix = *self.above.held.last().or(self.below.held.last())?;
         let port = self.rows.port(prefix)?;
@@ -228,7 +233,8 @@ mod tests {
     use super::*;
     use crate::route::Port;
 
-    /// One entry each of /8, /12, /16, /20, /24; then another /24 and another /8, which are withdrawn again.
+    /// One entry each of /8, /12, /16, /20, /24; then another /24 and another /8, which are
+    /// withdrawn again.
     #[test]
     fn a_move_for_each_region_between_a_prefix_and_the_free_rows() {
         let parse = |text: &str| text.parse::<Prefix>().unwrap();
@@ -260,7 +266,8 @@ mod tests {
             }
             found
         };
-        // At the end 10.0.0.0/8 has become the last of its region, in the middle the other one takes its row.
+        // At the end 10.0.0.0/8 has become the last of its region, in the middle the other one
+        // takes its row.
         assert_eq!(moves(Free::End), [4, 0, 4, 0]);
         assert_eq!(moves(Free::Middle), [1, 2, 1, 3]);
     }

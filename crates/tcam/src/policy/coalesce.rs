@@ -1,8 +1,10 @@
-//! Of several announcements for a prefix only the newest is written to flash, also if a shadow block becomes full
-//! between them: the rows that were written last stay in shadow, where their next update will replace them.
+//! Of several announcements for a prefix only the newest is written to flash, also if a shadow
+//! block becomes full between them: the rows that were written last stay in shadow, where their
+//! next update will replace them.
 //!
-//! A shadow block is a write-back cache then, which evicts the least recently written part at once. The chapter
-//! flushes all of it ([`thesis`](super::thesis)), and with it the prefixes that are about to change again.
+//! A shadow block is a write-back cache then, which evicts the least recently written part at once.
+//! The chapter flushes all of it ([`thesis`](super::thesis)), and with it the prefixes that are
+//! about to change again.
 
 use terrace_base::Nanos;
 use terrace_policy::settings;

@@ -1,10 +1,11 @@
 //! Prefixes that flap stay in shadow, by the figure of merit of RFC 2439, «BGP Route Flap Damping».
 //!
-//! A withdrawal raises a prefix's penalty by 1 and a changed route by a half (4.4.2 and 4.4.3 there); it decays
-//! with a half-life. Above the cutoff a prefix counts as flapping, until it is below the reuse threshold. The RFC
-//! suppresses such a route; here it is used as ever, and only its row does not leave shadow. Defaults are those
-//! of common routers: 15 minutes, 2 and 0.75. An announcement that replaces a route counts as a change, whether
-//! or not its port does: the RFC judges attributes that the TCAM does not have.
+//! A withdrawal raises a prefix's penalty by 1 and a changed route by a half (4.4.2 and 4.4.3
+//! there); it decays with a half-life. Above the cutoff a prefix counts as flapping, until it is
+//! below the reuse threshold. The RFC suppresses such a route; here it is used as ever, and only
+//! its row does not leave shadow. Defaults are those of common routers: 15 minutes, 2 and 0.75. An
+//! announcement that replaces a route counts as a change, whether or not its port does: the RFC
+//! judges attributes that the TCAM does not have.
 
 use rustc_hash::FxHashMap;
 use terrace_base::Nanos;

@@ -1,8 +1,9 @@
-//! A row of flash that became invalid stays programmed until its block is erased; if the same route comes back
-//! before that, the row becomes valid again and nothing is written.
+//! A row of flash that became invalid stays programmed until its block is erased; if the same route
+//! comes back before that, the row becomes valid again and nothing is written.
 //!
-//! The valid flag is CMOS and is written at the speed of the clock (Fedorov 2016, 4.3.3), so a flap of a route
-//! that lies in flash costs two writes of a flag: withdrawn and announced, or to another port and back.
+//! The valid flag is CMOS and is written at the speed of the clock (Fedorov 2016, 4.3.3), so a flap
+//! of a route that lies in flash costs two writes of a flag: withdrawn and announced, or to another
+//! port and back.
 
 use super::make::{Entry, Make};
 use super::{Admission, Announced, UpdatePolicy};

@@ -1,9 +1,9 @@
-//! Policies that spare the flash: which announcements are written at all, and which rows of a full shadow block
-//! stay in shadow.
+//! Policies that spare the flash: which announcements are written at all, and which rows of a full
+//! shadow block stay in shadow.
 //!
-//! A policy has no clock and does no I/O. It cannot make an answer wrong: the router keeps what the golden copy
-//! says in exactly one valid row, whatever a policy decides. To add one: copy [`coalesce`], and name it in
-//! [`REGISTRY`].
+//! A policy has no clock and does no I/O. It cannot make an answer wrong: the router keeps what the
+//! golden copy says in exactly one valid row, whatever a policy decides. To add one: copy
+//! [`coalesce`], and name it in [`REGISTRY`].
 
 pub mod coalesce;
 pub mod damping;
@@ -30,8 +30,8 @@ pub struct Announced {
     pub route: Route,
     /// The port in the table; `None` if the prefix is not in it.
     pub before: Option<Port>,
-    /// The port in an invalid row of a flash block that still holds the prefix; only for policies that
-    /// [revive](UpdatePolicy::revives) rows.
+    /// The port in an invalid row of a flash block that still holds the prefix; only for policies
+    /// that [revive](UpdatePolicy::revives) rows.
     pub invalid: Option<Port>,
 }
 
@@ -61,13 +61,14 @@ pub trait UpdatePolicy: Send {
     /// Is told of every change of a prefix that was in the table with port `before`, or not at all.
     fn observe(&mut self, _at: Nanos, _change: Change, _before: Option<Port>) {}
 
-    /// Decides about an announcement. [`Admission::Skip`] is allowed only if `before` is its port, and
-    /// [`Admission::Revive`] only if `invalid` is.
+    /// Decides about an announcement. [`Admission::Skip`] is allowed only if `before` is its port,
+    /// and [`Admission::Revive`] only if `invalid` is.
     fn admit(&self, _announced: Announced) -> Admission {
         Admission::Write
     }
 
-    /// Marks rows of a full shadow block that should stay in shadow; those marked by other policies are.
+    /// Marks rows of a full shadow block that should stay in shadow; those marked by other policies
+    /// are.
     fn keep(&mut self, _now: Nanos, _rows: &[Held], _stays: &mut [bool]) {}
 
     /// Whether it wants to know of invalid rows that still hold an announced prefix.

@@ -9,11 +9,12 @@ use super::{Admission, Announced, Held, UpdatePolicy};
 use crate::route::Port;
 use crate::update::Change;
 
-/// The largest part of a shadow block that stays in shadow; the others must leave, or nothing would be won.
+/// The largest part of a shadow block that stays in shadow; the others must leave, or nothing would
+/// be won.
 const MOST_KEPT: f64 = 0.9;
 
-/// Policies by name, with `+` between them. The first one that does not want an announcement written decides;
-/// a row stays in shadow if one of them wants that.
+/// Policies by name, with `+` between them. The first one that does not want an announcement
+/// written decides; a row stays in shadow if one of them wants that.
 pub struct Sum {
     specs: Vec<Spec>,
     policies: Vec<Box<dyn UpdatePolicy>>,
@@ -50,7 +51,8 @@ impl Sum {
         others.next().unwrap_or_default()
     }
 
-    /// Tells which rows of a full shadow block stay in shadow. Of too many those stay that were written last.
+    /// Tells which rows of a full shadow block stay in shadow. Of too many those stay that were
+    /// written last.
     pub fn keep(&mut self, now: Nanos, rows: &[Held]) -> Vec<bool> {
         let mut stays = vec![false; rows.len()];
         for policy in &mut self.policies {

@@ -1,7 +1,7 @@
 //! An announcement of a route that is in the table with the same port is not written.
 //!
-//! BGP announces a route again when any attribute changes, most often the path, and the TCAM holds none of
-//! them but the next hop. The firmware has the golden copy in DRAM and can compare.
+//! BGP announces a route again when any attribute changes, most often the path, and the TCAM holds
+//! none of them but the next hop. The firmware has the golden copy in DRAM and can compare.
 
 use super::make::{Entry, Make};
 use super::{Admission, Announced, UpdatePolicy};

@@ -1,8 +1,8 @@
 //! Flushes: the routes of full shadow blocks are written to flash, while lookups go on.
 //!
-//! Flushes of one length follow one another, those of different lengths overlap. A flush writes all its blocks
-//! at the same time, for as long as erasing and programming take. If there are not enough free blocks for all its
-//! routes, it has several such rounds.
+//! Flushes of one length follow one another, those of different lengths overlap. A flush writes all
+//! its blocks at the same time, for as long as erasing and programming take. If there are not
+//! enough free blocks for all its routes, it has several such rounds.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;

@@ -17,8 +17,8 @@ use crate::settings::Settings;
 use crate::shadows::Shadows;
 
 impl<C: Chip> Router<C> {
-    /// Loads a table into an empty chip of the size of the settings. Of several routes for a prefix the last
-    /// counts. Loading wears nothing.
+    /// Loads a table into an empty chip of the size of the settings. Of several routes for a prefix
+    /// the last counts. Loading wears nothing.
     ///
     /// # Errors
     /// Returns a usage error if a setting is wrong or the table does not fit.

@@ -1,18 +1,18 @@
-//! The firmware of a router: it keeps the golden copy, carries out updates and flushes shadow blocks (Fedorov
-//! 2016, 4.3.3.1 and 4.3.3.2).
+//! The firmware of a router: it keeps the golden copy, carries out updates and flushes shadow
+//! blocks (Fedorov 2016, 4.3.3.1 and 4.3.3.2).
 //!
-//! At every moment each route of the golden copy lies in exactly one valid row of a block that is on-line, and no
-//! other row is valid. That is all that a longest-prefix match over blocks of one length each needs, so entries
-//! have no order, and none is ever moved for one.
+//! At every moment each route of the golden copy lies in exactly one valid row of a block that is
+//! on-line, and no other row is valid. That is all that a longest-prefix match over blocks of one
+//! length each needs, so entries have no order, and none is ever moved for one.
 //!
-//! An announcement is written to the shadow block of its length, and the row that held the prefix, if any,
-//! becomes invalid. A full shadow block is sealed: it goes on answering, another one takes its length's updates,
-//! and its routes are written to free flash blocks. When these come on-line, their rows become valid and the
-//! shadow block is free. The chapter fixes the row in flash when a route is added, here it is when it is
-//! written; nothing outside can tell. A block is programmed once after each erase: where free blocks are few, the
-//! valid rows of the block with the most holes are written to a free block together with new routes. So the old
-//! block answers until the new one does, and any free block can be written next, as the lifetime estimate
-//! assumes (4.4.1).
+//! An announcement is written to the shadow block of its length, and the row that held the prefix,
+//! if any, becomes invalid. A full shadow block is sealed: it goes on answering, another one takes
+//! its length's updates, and its routes are written to free flash blocks. When these come on-line,
+//! their rows become valid and the shadow block is free. The chapter fixes the row in flash when a
+//! route is added, here it is when it is written; nothing outside can tell. A block is programmed
+//! once after each erase: where free blocks are few, the valid rows of the block with the most
+//! holes are written to a free block together with new routes. So the old block answers until the
+//! new one does, and any free block can be written next, as the lifetime estimate assumes (4.4.1).
 
 mod flush;
 mod lane;
@@ -231,7 +231,8 @@ impl<C: Chip> Router<C> {
         self.bound.change(change.prefix(), before, after);
     }
 
-    /// Makes the row invalid that holds the prefix, if there is one, as in 4.3.3.2: a hole from now on.
+    /// Makes the row invalid that holds the prefix, if there is one, as in 4.3.3.2: a hole from now
+    /// on.
     fn remove_row(&mut self, lane: usize, prefix: Prefix) {
         let Some(location) = self.chip.find(prefix) else {
             return;

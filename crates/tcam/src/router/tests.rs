@@ -1,5 +1,5 @@
-//! Every answer at every instant is that of the golden copy: by a chip that compares all rows beside one that
-//! hashes, over random updates of both families.
+//! Every answer at every instant is that of the golden copy: by a chip that compares all rows
+//! beside one that hashes, over random updates of both families.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,7 +24,8 @@ use crate::structural::Structural;
 use crate::testing::{addresses, changes};
 use crate::update::Change;
 
-/// Two models of one chip, which must agree, and a count of all that was written to flash by prefix.
+/// Two models of one chip, which must agree, and a count of all that was written to flash by
+/// prefix.
 struct Both {
     structural: Structural,
     functional: Functional,
@@ -107,8 +108,8 @@ const POLICIES: [&str; 8] = [
 
 const LEVELLINGS: [&str; 4] = ["none", "round-robin", "randomised", "start-gap:psi=3"];
 
-/// Small chips, whose blocks are all used again and again. Where lengths have blocks of their own, these are
-/// large enough for all prefixes that are tried.
+/// Small chips, whose blocks are all used again and again. Where lengths have blocks of their own,
+/// these are large enough for all prefixes that are tried.
 fn settings() -> impl Strategy<Value = Settings> {
     let sizes = (1u32..5, 1u32..7, prop::option::of(0u32..3));
     let levelling = prop::sample::select(&LEVELLINGS[..]);
@@ -137,7 +138,8 @@ fn gaps() -> impl Strategy<Value = u64> {
     prop_oneof![3 => 0u64..100_000_000, 1 => 0u64..1_000_000_000]
 }
 
-/// The routes that are announced, and one of each family, so that static shares have blocks for both.
+/// The routes that are announced, and one of each family, so that static shares have blocks for
+/// both.
 fn table(changes: &[Change]) -> Vec<Route> {
     let routes = changes.iter().filter_map(|change| match change {
         Change::Announce(route) => Some(*route),
@@ -180,8 +182,9 @@ proptest! {
         prop_assert_eq!(router.queue.now, 0);
     }
 
-    /// The proof by count: entries are written to flash when they are loaded, when they leave shadow, and when a
-    /// block is erased for its holes. If one had been moved for order, there would be more.
+    /// The proof by count: entries are written to flash when they are loaded, when they leave
+    /// shadow, and when a block is erased for its holes. If one had been moved for order, there
+    /// would be more.
     #[test]
     fn no_entry_is_moved_for_order(
         settings in settings(),
@@ -239,8 +242,8 @@ proptest! {
     }
 }
 
-/// Thousands of updates of a chip that is nearly full, by every policy under every levelling: blocks are copied,
-/// updates wait, rows are kept and revived, and all answers are right.
+/// Thousands of updates of a chip that is nearly full, by every policy under every levelling:
+/// blocks are copied, updates wait, rows are kept and revived, and all answers are right.
 #[test]
 fn long_runs_on_a_chip_that_is_nearly_full() {
     let mut all = crate::count::Counts::default();

@@ -1,4 +1,5 @@
-//! Any bytes as a file: they are a table, updates, both, or refused with a sentence that says where they are wrong.
+//! Any bytes as a file: they are a table, updates, both, or refused with a sentence that says where
+//! they are wrong.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -25,7 +26,8 @@ pub fn judge(bytes: &[u8]) {
     }
 }
 
-/// Tells whether an error is one sentence that names a place, or what is wrong with all of the file.
+/// Tells whether an error is one sentence that names a place, or what is wrong with all of the
+/// file.
 fn says_where(error: &str) -> bool {
     const OF_ALL: [&str; 5] = [
         "is empty",

@@ -208,7 +208,8 @@ pub fn prefixes() -> impl Strategy<Value = Prefix> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// The encoder of the MRT crate is the twin; IPv6 next hops of updates and of tables are encoded differently.
+    /// The encoder of the MRT crate is the twin; IPv6 next hops of updates and of tables are
+    /// encoded differently.
     #[test]
     fn what_is_written_is_read(
         said in prop::collection::vec((prefixes(), 1u8..5, any::<bool>()), 1..40), as_table: bool,

@@ -1,14 +1,16 @@
 //! What pages held, in a trace recorded with contents.
 //!
-//! A row of such a trace is a run of accesses of one thread to one page. When the run had ended, the
-//! recorder compared the page with what it had reported of it until then (zeros at first) and reported each
-//! aligned word of 8 bytes that differed, whatever had changed it: stores, system calls, a mapped file,
-//! another thread. So a reader that applies the rows in their order holds each page as of its latest touch.
+//! A row of such a trace is a run of accesses of one thread to one page. When the run had ended,
+//! the recorder compared the page with what it had reported of it until then (zeros at first) and
+//! reported each aligned word of 8 bytes that differed, whatever had changed it: stores, system
+//! calls, a mapped file, another thread. So a reader that applies the rows in their order holds
+//! each page as of its latest touch.
 //!
-//! Several threads may report one page, and their rows reach the trace in another order than they were made.
-//! So each report of a page carries its *version*: 1, 2, 3 and so on, for each process and page; a reader
-//! keeps a report back until it has the version before. Some reports carry a *checksum* of the page as it
-//! was then, to be compared when exactly that version has been applied.
+//! Several threads may report one page, and their rows reach the trace in another order than they
+//! were made. So each report of a page carries its *version*: 1, 2, 3 and so on, for each process
+//! and page; a reader keeps a report back until it has the version before. Some reports carry a
+//! *checksum* of the page as it was then, to be compared when exactly that version has been
+//! applied.
 
 use rustc_hash::FxHashMap;
 use terrace_base::bytes::PAGE_BYTES;
@@ -127,7 +129,8 @@ impl Memory {
         }
     }
 
-    /// Returns the contents of a page, by its number (not its address): zeros if nothing was reported.
+    /// Returns the contents of a page, by its number (not its address): zeros if nothing was
+    /// reported.
     pub fn page(&self, process: u16, page: u64) -> &Contents {
         const ZEROS: &Contents = &[0; PAGE_BYTES as usize];
         let page = self.pages.get(&(process, page));
@@ -139,8 +142,8 @@ impl Memory {
         self.pages.keys().copied()
     }
 
-    /// Returns how much of what was sampled held. A page of which a report still waits for a version that
-    /// did not come is a sample that did not hold.
+    /// Returns how much of what was sampled held. A page of which a report still waits for a
+    /// version that did not come is a sample that did not hold.
     pub fn verified(&self) -> Verified {
         let mut deviating = self.deviating.clone();
         let mut incomplete: Vec<_> = self.waiting.keys().copied().collect();

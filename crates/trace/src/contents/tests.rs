@@ -44,8 +44,8 @@ fn memory(reports: &[Reported]) -> Memory {
     memory
 }
 
-/// The reports of pages whose words change so, in the order of their versions, with a checksum of each;
-/// and what the pages hold in the end.
+/// The reports of pages whose words change so, in the order of their versions, with a checksum of
+/// each; and what the pages hold in the end.
 fn history(changes: &[Changed]) -> (Vec<Reported>, Vec<Held>) {
     let mut pages: Vec<((u16, u64), u32, Contents)> = Vec::new();
     let mut reports = Vec::new();

@@ -16,9 +16,10 @@
 //! }
 //! ```
 //!
-//! Offsets are of 8 bytes, the rest of 4; parents are cleared 32 bytes at a time. Two instructions a
-//! clearing store, six a vertex, six an edge, three more an edge that finds a new vertex. The number
-//! of vertices is the largest power of two that fits, so the footprint may be half of what was asked.
+//! Offsets are of 8 bytes, the rest of 4; parents are cleared 32 bytes at a time. Two instructions
+//! a clearing store, six a vertex, six an edge, three more an edge that finds a new vertex. The
+//! number of vertices is the largest power of two that fits, so the footprint may be half of what
+//! was asked.
 
 use std::ops::Range;
 
@@ -58,8 +59,8 @@ impl Bfs {
     /// Returns the trace.
     ///
     /// # Errors
-    /// Returns a usage error if the degree is absurd or the footprint too small or too large; a failure
-    /// where there is no memory for the graph.
+    /// Returns a usage error if the degree is absurd or the footprint too small or too large; a
+    /// failure where there is no memory for the graph.
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         if !(1..=1024).contains(&self.degree) {
             return Err(Error::usage(format!(
@@ -89,7 +90,8 @@ impl Bfs {
     }
 }
 
-/// A graph in compressed sparse rows: `targets[offsets[v]..offsets[v + 1]]` are the neighbours of `v`.
+/// A graph in compressed sparse rows: `targets[offsets[v]..offsets[v + 1]]` are the neighbours of
+/// `v`.
 struct Graph {
     offsets: Vec<u64>,
     targets: Vec<u32>,

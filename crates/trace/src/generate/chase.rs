@@ -32,8 +32,8 @@ impl Chase {
     /// Returns the trace.
     ///
     /// # Errors
-    /// Returns a usage error if a node holds no pointer, or the footprint holds no node or is absurdly
-    /// large.
+    /// Returns a usage error if a node holds no pointer, or the footprint holds no node or is
+    /// absurdly large.
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(self.node.0, MAX_FOOTPRINT)?;
         if self.node.0 < POINTER {

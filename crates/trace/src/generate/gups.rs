@@ -16,7 +16,8 @@ const WORD: u64 = 8;
 
 /// Random updates of a table, as in HPC Challenge's RandomAccess
 ///
-/// Each update loads a random word and stores it. Nothing can be foreseen, and every page gets dirty.
+/// Each update loads a random word and stores it. Nothing can be foreseen, and every page gets
+/// dirty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Gups;

@@ -1,13 +1,13 @@
 //! A hash join: a table is built of one relation and probed with another.
 //!
 //! R joined with S without partitioning (Blanas, Li and Patel, Design and evaluation of main memory
-//! hash join algorithms for multi-core CPUs, SIGMOD 2011), the table with open addressing and linear
-//! probing, half full when built. Tuples have a key and a payload of 8 bytes each. R's keys are all
-//! different and in random order; each tuple of S has one partner in R, all equally likely. Both
-//! payloads of every pair are written out.
+//! hash join algorithms for multi-core CPUs, SIGMOD 2011), the table with open addressing and
+//! linear probing, half full when built. Tuples have a key and a payload of 8 bytes each. R's keys
+//! are all different and in random order; each tuple of S has one partner in R, all equally likely.
+//! Both payloads of every pair are written out.
 //!
-//! Building takes 10 instructions a tuple and 4 a slot looked at; probing 12 and 4. It ends with the
-//! join.
+//! Building takes 10 instructions a tuple and 4 a slot looked at; probing 12 and 4. It ends with
+//! the join.
 
 use terrace_base::{Error, Result};
 
@@ -39,8 +39,8 @@ impl Join {
     /// Returns the trace.
     ///
     /// # Errors
-    /// Returns a usage error if S is empty or the footprint is too small or too large, and a failure if
-    /// there is no memory for the table.
+    /// Returns a usage error if S is empty or the footprint is too small or too large, and a
+    /// failure if there is no memory for the table.
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         if !(1..=1 << 20).contains(&self.probes) {
             return Err(Error::usage(format!(

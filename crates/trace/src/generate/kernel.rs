@@ -61,7 +61,8 @@ pub(super) fn zeroed<T: Clone + Default>(len: u64) -> Result<Vec<T>> {
 
 /// Returns a trace of a kernel, described by its kind, the settings and its own options.
 ///
-/// `step` logs the next few accesses of the kernel's loop. At the end, it logs none and returns false.
+/// `step` logs the next few accesses of the kernel's loop. At the end, it logs none and returns
+/// false.
 pub(super) fn generated(
     kind: &str,
     settings: &KernelSettings,

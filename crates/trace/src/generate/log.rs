@@ -51,7 +51,8 @@ impl Log {
         self.note(write.into(), address, size, write);
     }
 
-    /// Logs a load of `size` bytes, number `site`, whose address comes from a load so many instructions before.
+    /// Logs a load of `size` bytes, number `site`, whose address comes from a load so many
+    /// instructions before.
     pub(super) fn dependent_load(&mut self, site: u64, address: u64, size: u64, before: u8) {
         self.load(site, address, size);
         self.block.depends.resize(self.block.address.len() - 1, 0);

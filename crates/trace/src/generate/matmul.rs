@@ -39,8 +39,8 @@ impl Matmul {
     /// Returns the trace.
     ///
     /// # Errors
-    /// Returns a usage error if the block is empty, or the footprint is smaller than three doubles or
-    /// absurdly large.
+    /// Returns a usage error if the block is empty, or the footprint is smaller than three doubles
+    /// or absurdly large.
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(3 * DOUBLE, MAX_FOOTPRINT)?;
         if self.block == 0 {

@@ -1,17 +1,18 @@
-//! Requests of PostMark, a benchmark of file systems with many files: Katcher, "PostMark: a new file system
-//! benchmark", NetApp TR3022, 1997.
+//! Requests of PostMark, a benchmark of file systems with many files: Katcher, "PostMark: a new
+//! file system benchmark", NetApp TR3022, 1997.
 //!
-//! A process creates a pool of files, and then transacts: each transaction reads a whole file or appends to one, and
-//! creates a file or deletes one, whichever the dice say. Files are drawn evenly. At the end it deletes all files.
-//! Processes of a series do so one after the other.
+//! A process creates a pool of files, and then transacts: each transaction reads a whole file or
+//! appends to one, and creates a file or deletes one, whichever the dice say. Files are drawn
+//! evenly. At the end it deletes all files. Processes of a series do so one after the other.
 //!
-//! A file lies in a slot of its own, and its successor overwrites it there, as a file system gives freed blocks to
-//! new files; a deletion asks for nothing. There are twice as many slots as files at the beginning, as in the
-//! program, which skips a creation when all are taken. Requests are of 128 KiB at most, the kernel's readahead.
-//! An append begins where the file ends.
+//! A file lies in a slot of its own, and its successor overwrites it there, as a file system gives
+//! freed blocks to new files; a deletion asks for nothing. There are twice as many slots as files
+//! at the beginning, as in the program, which skips a creation when all are taken. Requests are of
+//! 128 KiB at most, the kernel's readahead. An append begins where the file ends.
 //!
-//! Koob 2010 ("Synthetic Benchmark") has 10,000 files of 400,000 to 800,000 bytes, 50,000 transactions, and reads and
-//! creations favoured, by how much is not said: 16064M of footprint, and the defaults here.
+//! Koob 2010 ("Synthetic Benchmark") has 10,000 files of 400,000 to 800,000 bytes, 50,000
+//! transactions, and reads and creations favoured, by how much is not said: 16064M of footprint,
+//! and the defaults here.
 
 use terrace_base::bytes::PAGE_BYTES;
 use terrace_base::{Bytes, Error, Result};
@@ -26,9 +27,9 @@ const REQUEST: u64 = 128 << 10;
 
 /// Whole files of a pool are read, and files appended to, created and deleted: PostMark
 ///
-/// Half as many files as fit into the footprint are created first: 800000 bytes and 16064M make 10,000 files. Each
-/// transaction then reads a file or appends to one, and creates a file or deletes one. Addresses are places on a
-/// disk, for `terrace sim files`.
+/// Half as many files as fit into the footprint are created first: 800000 bytes and 16064M make
+/// 10,000 files. Each transaction then reads a file or appends to one, and creates a file or
+/// deletes one. Addresses are places on a disk, for `terrace sim files`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Postmark {
@@ -56,8 +57,8 @@ impl Postmark {
     /// Returns the trace.
     ///
     /// # Errors
-    /// Returns a usage error if the smallest file is larger than the largest or empty, or if the footprint does not
-    /// hold two files or is absurdly large.
+    /// Returns a usage error if the smallest file is larger than the largest or empty, or if the
+    /// footprint does not hold two files or is absurdly large.
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         if self.least.0 == 0 || self.least > self.most {
             return Err(Error::usage(format!(
@@ -253,7 +254,8 @@ mod tests {
             .map(|(at, ..)| slot_of(*at))
             .collect();
         assert!((100..110).contains(&created.len()), "{}", created.len());
-        // A file is read from its beginning to its end, which lies behind the last byte that was written.
+        // A file is read from its beginning to its end, which lies behind the last byte that was
+        // written.
         let mut sizes = vec![0; 200];
         let (mut reads, mut writes) = (0, 0);
         for (at, size, write) in all {

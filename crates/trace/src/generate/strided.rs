@@ -34,8 +34,8 @@ impl Strided {
     /// Returns the trace.
     ///
     /// # Errors
-    /// Returns a usage error if the stride is longer than the footprint, or the footprint is too small
-    /// or absurdly large.
+    /// Returns a usage error if the stride is longer than the footprint, or the footprint is too
+    /// small or absurdly large.
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(WORD, MAX_FOOTPRINT)?;
         if self.stride > settings.footprint {

@@ -48,8 +48,8 @@ impl Zipf {
     /// Returns the trace.
     ///
     /// # Errors
-    /// Returns a usage error if the exponent is not in 0 to 2, an item is smaller than 8 bytes, or the
-    /// footprint holds no item or is absurdly large.
+    /// Returns a usage error if the exponent is not in 0 to 2, an item is smaller than 8 bytes, or
+    /// the footprint holds no item or is absurdly large.
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(self.item.0, MAX_FOOTPRINT)?;
         if !(0.0..=2.0).contains(&self.exponent) {

@@ -341,7 +341,8 @@ impl Pages {
         }
     }
 
-    /// Takes the pages for given back that lie in a group, which begins with 2^[`GROUP`] times `first`.
+    /// Takes the pages for given back that lie in a group, which begins with 2^[`GROUP`] times
+    /// `first`.
     fn discard_of(&mut self, group: u32, first: u64, discard: &Discard) {
         let range = discard.page..discard.end();
         let bits = (0..1 << GROUP).filter(|bit| range.contains(&((first << GROUP) + bit)));

@@ -22,7 +22,8 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Adds what a chunk tells, whose first access is row `first` of the trace, which has `limit` rows at most.
+    /// Adds what a chunk tells, whose first access is row `first` of the trace, which has `limit`
+    /// rows at most.
     pub(super) fn add(&mut self, chunk: &Chunk, first: u64, limit: u64) {
         let process = saturated(chunk.process());
         let mut row = first;

@@ -9,8 +9,9 @@ use crate::changes::{Change, Changes, Word};
 use crate::discard::Discard;
 use crate::order::{Event, Order};
 
-/// Replaces the accesses of `block` by the first `limit` accesses of `chunk`. Discards and orders may lie behind the
-/// last. The block says where addresses come from, and which pages hold zeros, if that was recorded.
+/// Replaces the accesses of `block` by the first `limit` accesses of `chunk`. Discards and orders
+/// may lie behind the last. The block says where addresses come from, and which pages hold zeros,
+/// if that was recorded.
 pub fn decode(chunk: &Chunk, settings: RecordSettings, limit: u64, block: &mut Block) {
     let tell_zeros = settings.tell_zeros();
     let records = chunk.records();
@@ -118,8 +119,9 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// Replaces the accesses of `block` by the first `limit` accesses of `chunk` that were not read yet, each with
-    /// its report. Unless the chunk is `whole`, its last access waits: its run may go on.
+    /// Replaces the accesses of `block` by the first `limit` accesses of `chunk` that were not read
+    /// yet, each with its report. Unless the chunk is `whole`, its last access waits: its run may
+    /// go on.
     pub fn decode(&mut self, chunk: &Chunk, whole: bool, limit: u64, block: &mut Block) {
         block.clear();
         self.records.clear();
@@ -300,8 +302,8 @@ mod tests {
         block
     }
 
-    /// The records of a row and its report: whether the row needs a mark and comes after a discard and an order, how many words
-    /// it has, whether the report has an end.
+    /// The records of a row and its report: whether the row needs a mark and comes after a discard
+    /// and an order, how many words it has, whether the report has an end.
     fn row((marked, words, ended): (bool, u16, bool)) -> Vec<Record> {
         let order = Record::order(Event::Release(Point(9)));
         let mark = marked.then(|| [Record::discard(7, 2), order, Record::instruction(1 << 30)]);

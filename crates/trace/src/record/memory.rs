@@ -34,7 +34,8 @@ impl Watch {
         self.limit
     }
 
-    /// Returns the memory of these processes, if it is time to look and that is more than the limit.
+    /// Returns the memory of these processes, if it is time to look and that is more than the
+    /// limit.
     pub(super) fn look(&mut self, processes: impl FnOnce() -> Vec<u32>) -> Option<Bytes> {
         let now = Instant::now();
         if now < self.next {
@@ -48,8 +49,9 @@ impl Watch {
         (taken > self.limit).then_some(taken)
     }
 
-    /// Returns the memory of processes: at first glance, in which pages that several share count for each; and exactly
-    /// where that is beyond the limit, because it takes a walk over their page tables.
+    /// Returns the memory of processes: at first glance, in which pages that several share count
+    /// for each; and exactly where that is beyond the limit, because it takes a walk over their
+    /// page tables.
     fn taken(&self, processes: &[u32]) -> Bytes {
         let glance = processes.iter().filter_map(|&pid| resident(pid)).sum();
         if Bytes(glance) <= self.limit {
@@ -69,7 +71,8 @@ fn resident(pid: u32) -> Option<u64> {
     Some(Bytes::of_pages(pages).0)
 }
 
-/// Returns the bytes of a process in memory, those that it shares divided by how many share them (proc_pid_smaps(5)).
+/// Returns the bytes of a process in memory, those that it shares divided by how many share them
+/// (proc_pid_smaps(5)).
 fn proportional(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let value = |name| {

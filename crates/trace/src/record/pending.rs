@@ -13,8 +13,9 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Puts before the first row of `block`, which this thread made, what waits for a row of the thread or for any
-    /// row, and takes out what is behind its last row. Orders name their thread, so any row may follow.
+    /// Puts before the first row of `block`, which this thread made, what waits for a row of the
+    /// thread or for any row, and takes out what is behind its last row. Orders name their thread,
+    /// so any row may follow.
     pub(super) fn place(&mut self, thread: u32, block: &mut Block) {
         let late = block.take_late_discards();
         let late_orders = block.take_late_orders();

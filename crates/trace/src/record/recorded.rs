@@ -63,7 +63,8 @@ pub struct Recorded {
     pub unkept: Vec<Loss>,
     /// Rows that were lost: more threads wrote at a time than there is room for.
     pub lost: u64,
-    /// Rows whose page could not be compared with what was reported of it: there was no memory for a copy.
+    /// Rows whose page could not be compared with what was reported of it: there was no memory for
+    /// a copy.
     pub unreported: u64,
     /// How often a process turned into a program that could not be followed.
     pub departures: u32,
@@ -74,8 +75,9 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Returns how a command ends that has recorded the program: as the program did; with success where the limit of rows
-    /// ended it, with failure where that of memory or a sanitizer did, and by the signal that did.
+    /// Returns how a command ends that has recorded the program: as the program did; with success
+    /// where the limit of rows ended it, with failure where that of memory or a sanitizer did, and
+    /// by the signal that did.
     pub fn exit(&self) -> Exit {
         match self.cut {
             Some(Cut::Rows) => Exit::Code(0),

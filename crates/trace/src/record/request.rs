@@ -19,7 +19,8 @@ pub const FILTER: &str = "recorded.filter";
 /// The filter of private caches, see [`RecordSettings::filtered`].
 pub const PRIVATE_CACHES: &str = "l1l2";
 
-/// The key under which a trace keeps the bytes of the least mapping whose accesses it has, and no others.
+/// The key under which a trace keeps the bytes of the least mapping whose accesses it has, and no
+/// others.
 pub const LEAST_MAPPING: &str = "recorded.least-mapping";
 /// The key under which a trace says that it was recorded with contents.
 pub const CONTENTS: &str = "recorded.contents";
@@ -41,19 +42,21 @@ pub struct Request {
     pub settings: RecordSettings,
     /// The least size of objects whose allocation is recorded; none: no allocations are.
     pub allocations: Option<u64>,
-    /// Another library to load into the program, with a variable of its environment that says what it is to do.
+    /// Another library to load into the program, with a variable of its environment that says what
+    /// it is to do.
     pub library: Option<(PathBuf, (&'static str, String))>,
     /// The number of rows after which the recording and the program are ended.
     pub limit: Option<u64>,
-    /// The memory that the emulator and the processes in it may take; the recording and the program are ended beyond it.
+    /// The memory that the emulator and the processes in it may take; the recording and the program
+    /// are ended beyond it.
     pub memory_limit: Bytes,
     /// The user whom the program runs as; none: the user of this process.
     pub user: Option<User>,
 }
 
 impl Request {
-    /// Asks for every access of the program that `words` name, which is found in `PATH`, with half of the memory
-    /// that is available.
+    /// Asks for every access of the program that `words` name, which is found in `PATH`, with half
+    /// of the memory that is available.
     ///
     /// # Errors
     /// Returns a usage error if there is no such program.

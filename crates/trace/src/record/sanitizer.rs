@@ -1,5 +1,6 @@
-//! Programs with the runtime of a sanitizer that keeps shadow memory (AddressSanitizer and its like). The emulator
-//! would have to keep account of terabytes of addresses, and takes a gigabyte of memory each second.
+//! Programs with the runtime of a sanitizer that keeps shadow memory (AddressSanitizer and its
+//! like). The emulator would have to keep account of terabytes of addresses, and takes a gigabyte
+//! of memory each second.
 
 use std::collections::HashSet;
 use std::env;
@@ -11,8 +12,8 @@ use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader64, SHT_DYNSYM, SHT
 use object::read::elf::{Dyn, FileHeader};
 use object::{Endianness, ReadCache};
 
-/// A sanitizer: its name, the function that each program with it calls at its start, and how the names of its
-/// libraries begin.
+/// A sanitizer: its name, the function that each program with it calls at its start, and how the
+/// names of its libraries begin.
 struct Sanitizer(&'static str, &'static [u8], [&'static str; 2]);
 
 const SANITIZERS: [Sanitizer; 7] = [
@@ -56,7 +57,8 @@ const SANITIZERS: [Sanitizer; 7] = [
 /// How functions begin that all sanitizers have in common.
 const COMMON: &[u8] = b"__sanitizer_";
 
-/// Where libraries are looked for beside the directories that programs and variables name (ld.so(8), with Debian's).
+/// Where libraries are looked for beside the directories that programs and variables name
+/// (ld.so(8), with Debian's).
 const DIRECTORIES: [&str; 6] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
@@ -68,8 +70,9 @@ const DIRECTORIES: [&str; 6] = [
 /// The most libraries that are looked at.
 const MOST: usize = 512;
 
-/// Returns the sanitizer of a program: of its own, of a library that it needs, or of one that `LD_PRELOAD` names.
-/// What it loads later by `dlopen` is not known, nor one that is linked statically into a program without symbols.
+/// Returns the sanitizer of a program: of its own, of a library that it needs, or of one that
+/// `LD_PRELOAD` names. What it loads later by `dlopen` is not known, nor one that is linked
+/// statically into a program without symbols.
 pub(super) fn of(program: &Path) -> Option<&'static str> {
     let preloaded = listed("LD_PRELOAD");
     let mut ahead: Vec<PathBuf> = preloaded.iter().map(PathBuf::from).collect();
@@ -167,7 +170,8 @@ impl Linked {
             }
         }
         linked.sanitizer = linked.needed.iter().find_map(|name| by_name(name));
-        // One that is linked statically may be named in the larger table alone, which it takes long to read.
+        // One that is linked statically may be named in the larger table alone, which it takes long
+        // to read.
         for table in [SHT_DYNSYM, SHT_SYMTAB] {
             let Ok(symbols) = sections.symbols(endian, data, table) else {
                 break;

@@ -38,8 +38,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The variable of glibc's settings (manual, "Tunables").
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
-/// Returns the variable that lets blocks of malloc from this size on have a mapping of their own, whatever was
-/// freed before, as `terrace extend` does; the last of several values counts.
+/// Returns the variable that lets blocks of malloc from this size on have a mapping of their own,
+/// whatever was freed before, as `terrace extend` does; the last of several values counts.
 fn with_mappings_from(least: u64, before: Option<OsString>) -> OsString {
     let mut tunables = before.unwrap_or_default();
     if !tunables.is_empty() {
@@ -54,8 +54,8 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// The variable that tells the library in the program of which objects to tell.
 const LEAST_OBJECT: &str = "TERRACE_ALLOCATIONS_LEAST";
 
-/// Returns the libraries to load: the one that tells of allocations, that of the request, and those that were to be
-/// loaded before.
+/// Returns the libraries to load: the one that tells of allocations, that of the request, and those
+/// that were to be loaded before.
 fn preloaded(request: &Request, before: Option<OsString>) -> Result<Option<OsString>> {
     let mut libraries = Vec::new();
     if request.allocations.is_some() {
@@ -71,8 +71,8 @@ fn preloaded(request: &Request, before: Option<OsString>) -> Result<Option<OsStr
 
 /// A program that is being recorded.
 ///
-/// While the session lasts, signals sent to this process do not end it but go to the program; what the
-/// program did until it ended is a trace all the same.
+/// While the session lasts, signals sent to this process do not end it but go to the program; what
+/// the program did until it ended is a trace all the same.
 pub struct Session {
     signals: Signals,
     pool: Pool,
@@ -103,12 +103,13 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the program with this standard input; none is that of this process. It is killed when the calling thread ends, however
-    /// that happens, and what it has forked is killed when this process ends.
+    /// Starts the program with this standard input; none is that of this process. It is killed when
+    /// the calling thread ends, however that happens, and what it has forked is killed when this
+    /// process ends.
     ///
     /// # Errors
-    /// Returns a usage error if the program cannot be recorded or the settings contradict each other, and a failure if the system refuses
-    /// memory or the emulator.
+    /// Returns a usage error if the program cannot be recorded or the settings contradict each
+    /// other, and a failure if the system refuses memory or the emulator.
     pub fn start(tools: &Tools, request: &Request, input: Option<Stdio>) -> Result<Self> {
         request.check()?;
         let signals = Signals::receive()?;
@@ -142,7 +143,8 @@ impl Session {
                 with_mappings_from(least, std::env::var_os(TUNABLES)),
             );
         }
-        // The emulator hands its environment on; in itself the libraries do nothing that is recorded.
+        // The emulator hands its environment on; in itself the libraries do nothing that is
+        // recorded.
         command.envs(preloaded.map(|libraries| (PRELOAD, libraries)));
         command.envs(
             request
@@ -206,8 +208,8 @@ impl Session {
         self.record(sink, progress)
     }
 
-    /// Records the program until it ends, while `read` reads the trace on another thread; nothing is
-    /// stored.
+    /// Records the program until it ends, while `read` reads the trace on another thread; nothing
+    /// is stored.
     ///
     /// # Errors
     /// Returns the error of `read`, or else a failure of the recording; the program is ended then.
@@ -367,8 +369,9 @@ impl Session {
         }
     }
 
-    /// Returns the chunks that threads hold, if contents are recorded. A thread that waits for long holds
-    /// reports of pages that others go on reporting; without these, theirs would have to be kept back.
+    /// Returns the chunks that threads hold, if contents are recorded. A thread that waits for long
+    /// holds reports of pages that others go on reporting; without these, theirs would have to be
+    /// kept back.
     fn held(&self) -> Vec<usize> {
         match self.reports {
             Some(_) => self.pool.held(),

@@ -1,5 +1,5 @@
-//! What the files of a program say of addresses in them: functions, source files and lines, and so which site a stack
-//! of return addresses is.
+//! What the files of a program say of addresses in them: functions, source files and lines, and so
+//! which site a stack of return addresses is.
 
 use std::path::Path;
 
@@ -40,8 +40,9 @@ impl File {
 const OURS: &str = "libterrace_";
 
 impl Symbols {
-    /// Returns the site of a stack, the innermost call first: for each its file and its distance from the lowest
-    /// mapping of the file. Calls in libraries of ours are the innermost, and left out.
+    /// Returns the site of a stack, the innermost call first: for each its file and its distance
+    /// from the lowest mapping of the file. Calls in libraries of ours are the innermost, and left
+    /// out.
     pub fn site(&mut self, stack: impl Iterator<Item = (String, u64)>) -> Site {
         let calls = stack.map(|(module, offset)| Call {
             functions: self.functions(&module, offset),
@@ -54,7 +55,8 @@ impl Symbols {
         }
     }
 
-    /// Returns the site of return addresses in a running process, whose mappings are `maps` (proc(5)).
+    /// Returns the site of return addresses in a running process, whose mappings are `maps`
+    /// (proc(5)).
     pub fn site_in(&mut self, maps: &str, addresses: &[u64]) -> Site {
         let mappings = mappings(maps);
         self.site(
@@ -67,8 +69,8 @@ impl Symbols {
         )
     }
 
-    /// Returns the functions at a return address, the innermost first; none where the file cannot be read or has no
-    /// symbols. `offset` counts from the lowest mapping of the file.
+    /// Returns the functions at a return address, the innermost first; none where the file cannot
+    /// be read or has no symbols. `offset` counts from the lowest mapping of the file.
     fn functions(&mut self, module: &str, offset: u64) -> Vec<Function> {
         let Some(File { loader, lowest }) = self.file(module) else {
             return Vec::new();

@@ -14,7 +14,8 @@ const PLUGIN: Companion = Companion {
     variable: "TERRACE_RECORDER",
 };
 
-/// The library of `terrace-allocations`, loaded into programs whose allocations are recorded or placed.
+/// The library of `terrace-allocations`, loaded into programs whose allocations are recorded or
+/// placed.
 pub const ALLOCATIONS: Companion = Companion {
     kind: "library",
     name: "libterrace_allocations.so",
@@ -31,8 +32,8 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Finds both: the emulator in `PATH`, the plug-in at `$TERRACE_RECORDER`, beside this program, or
-    /// in `../lib/terrace` from there.
+    /// Finds both: the emulator in `PATH`, the plug-in at `$TERRACE_RECORDER`, beside this program,
+    /// or in `../lib/terrace` from there.
     ///
     /// # Errors
     /// Returns a failure that says what to install.

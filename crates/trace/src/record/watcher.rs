@@ -1,9 +1,9 @@
 //! A process that ends the recorded processes when the recorder was killed.
 //!
-//! The kernel kills the program itself when the recorder ends ([`die_with`](super::holder::die_with)),
-//! but not the processes that it has forked. So a child of the recorder waits for its end by a pidfd,
-//! and then kills all recorded processes, as the pool lists them. The program cannot tell: it has the
-//! same parent and the same open files.
+//! The kernel kills the program itself when the recorder ends
+//! ([`die_with`](super::holder::die_with)), but not the processes that it has forked. So a child of
+//! the recorder waits for its end by a pidfd, and then kills all recorded processes, as the pool
+//! lists them. The program cannot tell: it has the same parent and the same open files.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -15,8 +15,8 @@ use terrace_recorder::pool::Pool;
 
 /// How often to look for recorded processes.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How long no recorded process must have been seen: one that was just forked may not have entered the
-/// pool yet.
+/// How long no recorded process must have been seen: one that was just forked may not have entered
+/// the pool yet.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The process; it is ended when this is dropped.

@@ -1,7 +1,7 @@
 //! When programs end that start together and share CPUs evenly.
 
-/// Returns when each of the programs ends, in seconds, that need these seconds of a CPU: the CPUs are shared evenly
-/// by those that have not ended, and none uses more than one.
+/// Returns when each of the programs ends, in seconds, that need these seconds of a CPU: the CPUs
+/// are shared evenly by those that have not ended, and none uses more than one.
 pub fn finish(needs: &[f64], cpus: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by(|&a, &b| needs[a].total_cmp(&needs[b]));

@@ -13,7 +13,8 @@ use terrace_sim::mix::{MixMachine, Partition};
 
 /// Ways of the last level.
 const WAYS: usize = 16;
-/// Capacity of the memory and places in its write buffer, as `sim mix` has them; no figure here depends on the first.
+/// Capacity of the memory and places in its write buffer, as `sim mix` has them; no figure here
+/// depends on the first.
 const MEMORY: (Bytes, usize) = (Bytes(16 << 30), 32);
 /// Time of a switch without the misses that follow, as in `sim mix`.
 const SWITCH: Nanos = Nanos(3_000);
@@ -48,8 +49,9 @@ fn stated(index: usize) -> Option<Size> {
     size.geometry(LINE_BYTES).is_ok().then_some(size)
 }
 
-/// Returns a machine with these CPUs and this policy of turns, where the kernel's own are `slice` long: its last level
-/// is as large as programs get it, and a miss takes as long as it was measured to take.
+/// Returns a machine with these CPUs and this policy of turns, where the kernel's own are `slice`
+/// long: its last level is as large as programs get it, and a miss takes as long as it was measured
+/// to take.
 ///
 /// # Errors
 /// A failure where the last level is too small to be simulated.

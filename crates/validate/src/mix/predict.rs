@@ -10,7 +10,8 @@ use terrace_trace::{Columns, Selection, Source, ahead, open};
 
 use super::finish::finish;
 
-/// Simulated time before figures are taken, and of which they are taken: several rounds of long turns.
+/// Simulated time before figures are taken, and of which they are taken: several rounds of long
+/// turns.
 const TIMES: [Nanos; 2] = [Nanos(300_000_000), Nanos(600_000_000)];
 /// The same of a program alone, which only has to fill the caches.
 const ALONE: [Nanos; 2] = [Nanos(100_000_000), Nanos(100_000_000)];
@@ -38,8 +39,8 @@ pub struct Predicted {
     pub turn: f64,
 }
 
-/// Predicts all programs under each policy, the first of which leaves turns to the scheduler; `machine` returns the
-/// machine with a policy.
+/// Predicts all programs under each policy, the first of which leaves turns to the scheduler;
+/// `machine` returns the machine with a policy.
 ///
 /// # Errors
 /// A failure if a trace cannot be read, or holds too little.
@@ -110,7 +111,8 @@ fn pace(run: &Run, task: usize, name: &str) -> Result<f64> {
         .ok_or_else(|| Error::failure(format!("{name} had no turn in the time that was simulated")))
 }
 
-/// Returns the predictions of one policy: a program needs this multiple of its CPU time alone as it is slower there.
+/// Returns the predictions of one policy: a program needs this multiple of its CPU time alone as it
+/// is slower there.
 fn of_run(tasks: &[Task], paces: &[f64], run: &Run) -> Result<Vec<Predicted>> {
     let needs = tasks.iter().zip(paces).enumerate();
     let needs =
@@ -137,7 +139,8 @@ mod tests {
     use super::super::machine::machine;
     use super::*;
 
-    /// Writes a trace that walks through this number of lines of its own, again and again, 4000 instructions a line.
+    /// Writes a trace that walks through this number of lines of its own, again and again, 4000
+    /// instructions a line.
     fn walk(folder: &tempfile::TempDir, number: u64, lines: u64) -> PathBuf {
         let path = folder.path().join(format!("{number}-{lines}.parquet"));
         let mut sink = create(&path, &[]).unwrap();
@@ -158,7 +161,8 @@ mod tests {
         path
     }
 
-    /// Predicts two programs of 1 s of CPU time each, on one CPU with a last level of 4096 lines alone.
+    /// Predicts two programs of 1 s of CPU time each, on one CPU with a last level of 4096 lines
+    /// alone.
     fn two(lines: u64) -> Vec<Vec<Predicted>> {
         let folder = tempfile::tempdir().unwrap();
         let task = |number| Task {

@@ -1,5 +1,5 @@
-//! `doctor --clean` on what others have put into the state directory, or where a run's things were: each
-//! is named and left, and the command returns 1.
+//! `doctor --clean` on what others have put into the state directory, or where a run's things were:
+//! each is named and left, and the command returns 1.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -1,5 +1,5 @@
-//! Options of what is counted, measured and told while a program runs, and the sizes of a tier: odd values in
-//! each of them, outputs that take nothing, and programs that end at the wrong time.
+//! Options of what is counted, measured and told while a program runs, and the sizes of a tier: odd
+//! values in each of them, outputs that take nothing, and programs that end at the wrong time.
 
 use std::fs;
 use std::path::Path;
@@ -379,8 +379,8 @@ fn limits() -> Vec<Case> {
 
 /// `attach` and `doctor --clean` by and to what is not there any more.
 fn attached() -> Vec<Case> {
-    // Terrace, as the parent of the shell, attaches to a program that ends after a moment. It has a limit, in the
-    // group of the run.
+    // Terrace, as the parent of the shell, attaches to a program that ends after a moment. It has a
+    // limit, in the group of the run.
     let ends = |name: &str, options: &str| {
         let script = "sleep 0.5 <&- >&- 2>&- & exec /proc/$PPID/exe attach $! -q";
         case(name, RUN)

@@ -13,8 +13,8 @@ const MIB: u64 = 1 << 20;
 /// Bytes that are put on a device, and where.
 type Content = Vec<(u64, Vec<u8>)>;
 
-/// The devices in use, which the kernel takes away when they are closed: with this process, whatever
-/// ends it.
+/// The devices in use, which the kernel takes away when they are closed: with this process,
+/// whatever ends it.
 static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 
 pub fn cases() -> Vec<Case> {

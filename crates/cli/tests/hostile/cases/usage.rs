@@ -19,7 +19,8 @@ pub fn cases() -> Vec<Case> {
     all
 }
 
-/// What stands behind a command so that all but the tried option is right. Nothing of it is ever done.
+/// What stands behind a command so that all but the tried option is right. Nothing of it is ever
+/// done.
 const RIGHT: [(&str, &str, &str); 10] = [
     ("run", "run --dram 64M", "-- true"),
     ("bench", "bench", "--list"),

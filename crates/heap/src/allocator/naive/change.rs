@@ -1,4 +1,5 @@
-//! A change of the allocator's own data: logged, then made in three places, each flushed and fenced.
+//! A change of the allocator's own data: logged, then made in three places, each flushed and
+//! fenced.
 
 use super::header::Header;
 use crate::checksum::checksum;
@@ -32,8 +33,8 @@ impl Bin {
         Self(geometry.offset_of(chunk) + class as u64 * Self::BYTES)
     }
 
-    /// Returns the offset of the header of the run that is used first, or 0, and the number of slots in
-    /// use.
+    /// Returns the offset of the header of the run that is used first, or 0, and the number of
+    /// slots in use.
     pub fn load<M: Medium>(self, pool: &Pool<M>) -> [u64; 2] {
         pool.load_words(self.0)
     }
@@ -71,8 +72,8 @@ fn put<M: Medium>(pool: &Pool<M>, at: u64, words: &[u64]) -> Result<()> {
     pool.medium.fence()
 }
 
-/// The change that takes or gives back one slot: the offset of the bitmap's word, its new value, the header
-/// of the run, the free slots of the run, and both words of the bin.
+/// The change that takes or gives back one slot: the offset of the bitmap's word, its new value,
+/// the header of the run, the free slots of the run, and both words of the bin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change(pub [u64; CHANGE_WORDS]);
 

@@ -1,6 +1,6 @@
-//! The naive allocator, with which Kannan 2013 compares (sections 3.2.1 and 4.2, table 2): built like
-//! jemalloc, with runs of slots of one size, a header with a bitmap a run, and a bin a size class;
-//! all of it in the pool, and each change logged, flushed and fenced.
+//! The naive allocator, with which Kannan 2013 compares (sections 3.2.1 and 4.2, table 2): built
+//! like jemalloc, with runs of slots of one size, a header with a bitmap a run, and a bin a size
+//! class; all of it in the pool, and each change logged, flushed and fenced.
 //!
 //! To take a slot, or to give it back, costs 4 lines and 4 fences: the log, the word of the bitmap,
 //! the run's header, the bin. With the object's record, which both allocators write (what the paper
@@ -9,9 +9,9 @@
 //! its figure 6 and its text name.
 //!
 //! Only the way from a chunk to its header, and the list of runs with room behind the one that is
-//! used first, are in DRAM: jemalloc computes the former from the address, and needs more lines, not
-//! fewer, for the latter when a run fills. There is no cache of slots a thread: it would be metadata
-//! that a crash loses.
+//! used first, are in DRAM: jemalloc computes the former from the address, and needs more lines,
+//! not fewer, for the latter when a run fills. There is no cache of slots a thread: it would be
+//! metadata that a crash loses.
 
 mod change;
 mod header;
@@ -112,7 +112,8 @@ impl Naive {
         Ok((spare, headers))
     }
 
-    /// Takes a run over. Slots that were taken for objects that were never completed are given back.
+    /// Takes a run over. Slots that were taken for objects that were never completed are given
+    /// back.
     fn adopt<M: Medium>(&self, space: &Space<M>, chunk: u64, header: Header) -> Result<()> {
         let pool = &space.pool;
         let run = space.run(chunk);
@@ -266,8 +267,8 @@ impl Naive {
             runs.headers.remove(&chunk);
             runs.partial.retain(|&other| other != header);
             lock(&self.spare).push(header);
-            // All its slots are free, so no object or cache uses it, and the lock of its class keeps other
-            // threads from taking one.
+            // All its slots are free, so no object or cache uses it, and the lock of its class
+            // keeps other threads from taking one.
             space.index.remove(chunk, 1);
             space.chunks.give(pool, chunk, 1);
         }

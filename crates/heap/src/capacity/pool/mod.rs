@@ -17,8 +17,8 @@ use crate::operation::Core;
 const IN_USE: u64 = 1;
 
 impl<M: Medium> Core<M> {
-    /// Takes chunks of the pool for capacity; returns the first. From now on the heap neither reads nor
-    /// changes what lies there. The caller holds no lane.
+    /// Takes chunks of the pool for capacity; returns the first. From now on the heap neither reads
+    /// nor changes what lies there. The caller holds no lane.
     ///
     /// # Errors
     ///
@@ -84,8 +84,8 @@ impl<M: Medium> Core<M> {
 
 impl<M: Medium> Heap<M> {
     /// Allocates at least `bytes` of capacity, a multiple of 16, aligned to 16. The contents are
-    /// undefined. The memory is valid until it is freed or the last handle of the heap is dropped; after
-    /// a crash it is free. It does not exist in children of this process.
+    /// undefined. The memory is valid until it is freed or the last handle of the heap is dropped;
+    /// after a crash it is free. It does not exist in children of this process.
     ///
     /// # Errors
     ///
@@ -119,8 +119,8 @@ impl<M: Medium> Heap<M> {
         Ok(())
     }
 
-    /// Changes the size of memory of [`Heap::capacity_alloc`], which may move. The contents are kept as
-    /// far as they fit.
+    /// Changes the size of memory of [`Heap::capacity_alloc`], which may move. The contents are
+    /// kept as far as they fit.
     ///
     /// # Safety
     ///

@@ -1,8 +1,8 @@
 //! The allocator: slots of one size in a chunk, or chunks of their own for what is large.
 //!
-//! A chunk belongs to the shard of the thread that took it; its slots go back there whichever thread
-//! frees them, so memory that one thread allocates and another frees does not pile up. A chunk without a
-//! slot in use is given back at once.
+//! A chunk belongs to the shard of the thread that took it; its slots go back there whichever
+//! thread frees them, so memory that one thread allocates and another frees does not pile up. A
+//! chunk without a slot in use is given back at once.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -32,7 +32,8 @@ pub(super) trait Chunks {
     /// Returns a span for each chunk.
     fn spans(&self) -> &[Span];
 
-    /// Takes `count` chunks in a row, never chunk 0; returns the first, or `None` if there are none.
+    /// Takes `count` chunks in a row, never chunk 0; returns the first, or `None` if there are
+    /// none.
     fn take(&self, count: usize) -> Option<usize>;
 
     /// Gives chunks back, whose spans are reset.
@@ -72,8 +73,8 @@ impl Spans {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Allocates at least `bytes`, with undefined contents; `align` is a power of two that the chunks
-    /// allow.
+    /// Allocates at least `bytes`, with undefined contents; `align` is a power of two that the
+    /// chunks allow.
     pub fn alloc<C: Chunks>(&self, chunks: &C, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         debug_assert!(align.is_power_of_two() && align <= chunks.align());
         // A slot of a power of two is aligned to it, as far as the base is.
@@ -178,8 +179,8 @@ impl Spans {
         }
     }
 
-    /// Changes the size of memory, which may move; the contents are kept as far as they fit. On failure
-    /// the old memory stays as it is.
+    /// Changes the size of memory, which may move; the contents are kept as far as they fit. On
+    /// failure the old memory stays as it is.
     ///
     /// # Safety
     ///
@@ -295,7 +296,8 @@ pub(super) fn unlink(spans: &[Span], head: &mut u32, chunk: usize) {
     }
 }
 
-/// Returns the shard of this thread. Its thread-local state neither allocates nor is ever torn down.
+/// Returns the shard of this thread. Its thread-local state neither allocates nor is ever torn
+/// down.
 fn this_shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     thread_local! {

@@ -1,9 +1,10 @@
 //! Changes of a tree, over any sink.
 //!
-//! A full node is split in half, or at its end if entries arrive there. An empty node is freed, and nodes
-//! are never merged before: they are 39 % full where as many entries go as come, more than 62 % where 5 %
-//! more come, and change far less often than if they were merged (Johnson and Shasha: B-trees with inserts
-//! and deletes: why free-at-empty is better than merge-at-half, JCSS 47(1), 1993).
+//! A full node is split in half, or at its end if entries arrive there. An empty node is freed, and
+//! nodes are never merged before: they are 39 % full where as many entries go as come, more than 62
+//! % where 5 % more come, and change far less often than if they were merged (Johnson and Shasha:
+//! B-trees with inserts and deletes: why free-at-empty is better than merge-at-half, JCSS 47(1),
+//! 1993).
 
 use crate::allocator::class::{class_of, slot_of};
 use crate::error::{Error, Result, ensure};
@@ -20,8 +21,8 @@ use super::node::{Entry, Path, Side};
 use super::sums::{CHECK_BYTES, checked_words, entry_check};
 use super::tree::Tree;
 
-/// A node has room for 14 entries of the average length of those it was made of, and at most this many
-/// bytes unless its entries need more.
+/// A node has room for 14 entries of the average length of those it was made of, and at most this
+/// many bytes unless its entries need more.
 const USUAL_BYTES: u64 = 8 << 10;
 
 /// The result of adding an entry to a node.
@@ -30,8 +31,8 @@ enum Added {
     There,
     /// A new node replaces the node, with the entry.
     Rebuilt(u64),
-    /// The upper entries are in a new node, to which `right` points; the lower ones are in another, `left`,
-    /// or still in the old one.
+    /// The upper entries are in a new node, to which `right` points; the lower ones are in another,
+    /// `left`, or still in the old one.
     Split { left: Option<u64>, right: Entry },
 }
 
@@ -434,7 +435,8 @@ fn slot_of_entry(number: usize, at: u64, entry: &Entry) -> Slot {
     }
 }
 
-/// Returns a key above `low` and not above `high`, as short as possible where the order is that of bytes.
+/// Returns a key above `low` and not above `high`, as short as possible where the order is that of
+/// bytes.
 fn separator<K: Key + ?Sized>(low: &[u8], high: &[u8]) -> Vec<u8> {
     if !K::BYTEWISE {
         return high.to_vec();

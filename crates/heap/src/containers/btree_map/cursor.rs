@@ -13,8 +13,8 @@ use super::leaf::{Leaf, Way};
 use super::node::Side;
 use super::tree::Tree;
 
-/// A position in an ordered map: at an entry, before all, or behind all. It lends keys and values without
-/// copying them one by one; [`BTreeMap::range`] is easier to use.
+/// A position in an ordered map: at an entry, before all, or behind all. It lends keys and values
+/// without copying them one by one; [`BTreeMap::range`] is easier to use.
 ///
 /// Other threads can change the map meanwhile: the cursor goes on from its key.
 ///
@@ -72,13 +72,13 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
-    /// Moves to the next entry and returns it, `None` behind the last. A new cursor moves to the first
-    /// entry.
+    /// Moves to the next entry and returns it, `None` behind the last. A new cursor moves to the
+    /// first entry.
     ///
     /// # Errors
     ///
-    /// This thread is within a transaction of the heap in which the cursor was not opened, or the map is
-    /// damaged.
+    /// This thread is within a transaction of the heap in which the cursor was not opened, or the
+    /// map is damaged.
     #[allow(
         clippy::should_implement_trait,
         reason = "what it lends is valid until the next call"
@@ -88,8 +88,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         self.entry()
     }
 
-    /// Moves to the previous entry and returns it, `None` before the first. A new cursor moves to the
-    /// last entry.
+    /// Moves to the previous entry and returns it, `None` before the first. A new cursor moves to
+    /// the last entry.
     ///
     /// # Errors
     ///
@@ -99,8 +99,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         self.entry()
     }
 
-    /// Moves to the first entry whose key is not below `key` and returns it; behind the last entry, and
-    /// `None`, if there is no such entry.
+    /// Moves to the first entry whose key is not below `key` and returns it; behind the last entry,
+    /// and `None`, if there is no such entry.
     ///
     /// # Errors
     ///
@@ -184,8 +184,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         };
     }
 
-    /// Moves to the nearest entry of the next leaf, or beyond the last one; returns whether it could,
-    /// because the map has not changed since it came to this leaf.
+    /// Moves to the nearest entry of the next leaf, or beyond the last one; returns whether it
+    /// could, because the map has not changed since it came to this leaf.
     fn step(&mut self, way: Way) -> Result<bool> {
         let Self { from, leaf, .. } = self;
         let stepped = from.read_unless_changed(leaf.changes, |from| leaf.step(from, from, way))?;
@@ -209,7 +209,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
-    /// Returns the entry at the cursor; `None` before the first, behind the last, and for a new cursor.
+    /// Returns the entry at the cursor; `None` before the first, behind the last, and for a new
+    /// cursor.
     ///
     /// # Errors
     ///
@@ -224,8 +225,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     /// Same as [`Cursor::entry`], for bytes.
     #[inline]
     pub(super) fn entry_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>> {
-        // If the map has changed, the place of a value that lies apart may hold something else by now: the
-        // cursor then moves to the entry that has the key, or follows it.
+        // If the map has changed, the place of a value that lies apart may hold something else by
+        // now: the cursor then moves to the entry that has the key, or follows it.
         while let At::Entry(entry) = self.at
             && self.leaf.value(entry).is_none()
             && !self.load_apart(entry)?

@@ -1,24 +1,24 @@
 //! The layout of a tree: its table, and its nodes.
 //!
-//! The table is 64 bytes: magic; bytes of a key and of a value, all ones if they have any length; the root:
-//! its offset, and above it the levels of inner nodes; 0 if the tree is empty; and 1 if the description of
-//! the types follows the table (`types`), in the same object.
+//! The table is 64 bytes: magic; bytes of a key and of a value, all ones if they have any length;
+//! the root: its offset, and above it the levels of inner nodes; 0 if the tree is empty; and 1 if
+//! the description of the types follows the table (`types`), in the same object.
 //!
-//! A node is an object: its *order*, its level and bytes, a word for each of 14 slots, and the entries.
-//! An entry is a key and a value, each filled to whole words; its slot says where in the node it lies,
-//! how long both are, and whether the value lies apart (then its pointer and its length are in its
-//! place). Slots are in no order. The order is one word that says which slots are in use and how they
-//! follow each other, four bits for each (Mao, Kohler and Morris: Cache craftiness for fast multicore
-//! key-value storage, EuroSys 2012, section 4.6.2). So an entry is written where nothing is read, and
-//! becomes part of the node with its slot and the order; an entry is removed by the order alone; and entries
-//! are read in the order of their keys.
+//! A node is an object: its *order*, its level and bytes, a word for each of 14 slots, and the
+//! entries. An entry is a key and a value, each filled to whole words; its slot says where in the
+//! node it lies, how long both are, and whether the value lies apart (then its pointer and its
+//! length are in its place). Slots are in no order. The order is one word that says which slots are
+//! in use and how they follow each other, four bits for each (Mao, Kohler and Morris: Cache
+//! craftiness for fast multicore key-value storage, EuroSys 2012, section 4.6.2). So an entry is
+//! written where nothing is read, and becomes part of the node with its slot and the order; an
+//! entry is removed by the order alone; and entries are read in the order of their keys.
 //!
-//! Where contents have checksums (`sums`), a word of the table is the check of the root, another one that of
-//! what never changes; 32 bits of the node's second word are the check of its order; and before each entry
-//! is the check of its slot, its key and its value.
+//! Where contents have checksums (`sums`), a word of the table is the check of the root, another
+//! one that of what never changes; 32 bits of the node's second word are the check of its order;
+//! and before each entry is the check of its slot, its key and its value.
 //!
-//! The values of an inner node are offsets of its children. A child holds the keys from its own on to
-//! before the key of the next one; the key of the first child is not used.
+//! The values of an inner node are offsets of its children. A child holds the keys from its own on
+//! to before the key of the next one; the key of the first child is not used.
 
 use crate::checksum::checksum;
 use crate::error::{Error, Result, ensure};
@@ -119,8 +119,8 @@ impl Root {
 }
 
 impl Root {
-    /// Calls `look` with each node, which returns its children, and the levels of nodes below it, level by
-    /// level.
+    /// Calls `look` with each node, which returns its children, and the levels of nodes below it,
+    /// level by level.
     ///
     /// # Errors
     ///
@@ -307,7 +307,8 @@ impl Head {
         }
     }
 
-    /// Encodes the first words of a node of `bytes` bytes, with entries in the slots of their numbers.
+    /// Encodes the first words of a node of `bytes` bytes, with entries in the slots of their
+    /// numbers.
     pub fn encode(level: u8, bytes: u64, slots: &[Slot]) -> [u64; HEAD_WORDS] {
         let mut words = [0; HEAD_WORDS];
         words[0] = Order::of(slots.len()).0;

@@ -87,8 +87,8 @@ impl Leaf {
         Ok(self.path.is_some())
     }
 
-    /// Copies the next leaf; returns whether there is one. The tree has not changed since this leaf was
-    /// copied.
+    /// Copies the next leaf; returns whether there is one. The tree has not changed since this leaf
+    /// was copied.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! A persistent ordered map: a B-tree.
 //!
-//! Any number of threads can use a map at the same time; writers take turns. `layout` describes how it
-//! lies in the pool, `node` and `tree` read it, `change` changes it.
+//! Any number of threads can use a map at the same time; writers take turns. `layout` describes how
+//! it lies in the pool, `node` and `tree` read it, `change` changes it.
 
 mod change;
 mod compact;
@@ -62,8 +62,8 @@ pub(super) fn unknown<M: Medium>(
     Tree::new(table, geometry, guard)
 }
 
-/// Makes the tree of a root in a new heap, of what can be read of a damaged one; returns how many entries that
-/// were.
+/// Makes the tree of a root in a new heap, of what can be read of a damaged one; returns how many
+/// entries that were.
 ///
 /// # Errors
 ///
@@ -91,8 +91,8 @@ pub(super) fn salvage_into<M: Medium, N: Medium>(
 
 /// A persistent ordered map from `K` to `V`.
 ///
-/// A clone, or the same name opened again, is another handle of the same map. Within a transaction it is
-/// used through [`Transaction::open`](crate::Transaction::open).
+/// A clone, or the same name opened again, is another handle of the same map. Within a transaction
+/// it is used through [`Transaction::open`](crate::Transaction::open).
 ///
 /// ```
 /// use terrace_heap::containers::BTreeMap;
@@ -124,16 +124,16 @@ pub struct BTreeMap<K: ?Sized, V: ?Sized, M: Medium = Mapped> {
 container!(BTreeMap.tree, [K, V], [K: ?Sized, V: ?Sized], [K: Key + ?Sized, V: Value + ?Sized]);
 
 impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
-    /// Opens the map of this name; makes it if there is none. A map of format version 1 or 2 is converted,
-    /// for which the pool needs room for both.
+    /// Opens the map of this name; makes it if there is none. A map of format version 1 or 2 is
+    /// converted, for which the pool needs room for both.
     ///
-    /// A map of format version 1 to 3 has no record of its types. It records those with which it is opened
-    /// first, if its keys are in the order of `K`.
+    /// A map of format version 1 to 3 has no record of its types. It records those with which it is
+    /// opened first, if its keys are in the order of `K`.
     ///
     /// # Errors
     ///
-    /// The root of this name is not a map, or one that holds other types; the map is damaged; this thread is
-    /// within a transaction; the pool is full, or a fence failed.
+    /// The root of this name is not a map, or one that holds other types; the map is damaged; this
+    /// thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(!matches!(K::BYTES, Some(0)), "keys have bytes") };
         let (key, value) = (said_bytes::<K>()?, said_bytes::<V>()?);
@@ -186,13 +186,13 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         Ok(found?.is_some())
     }
 
-    /// Sets the value of a key, durably; returns the old value. 3 lines besides its own and one fence,
-    /// unless the leaf is full.
+    /// Sets the value of a key, durably; returns the old value. 3 lines besides its own and one
+    /// fence, unless the leaf is full.
     ///
     /// # Errors
     ///
-    /// The key has more than 16 KiB; this thread is within a transaction of the heap; the pool is full,
-    /// the map is damaged, or a fence failed.
+    /// The key has more than 16 KiB; this thread is within a transaction of the heap; the pool is
+    /// full, the map is damaged, or a fence failed.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
         self.tree.write_counted(
@@ -201,8 +201,8 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         )
     }
 
-    /// Removes a key, durably, and returns its value. 2 lines and one fence, unless the leaf becomes
-    /// empty.
+    /// Removes a key, durably, and returns its value. 2 lines and one fence, unless the leaf
+    /// becomes empty.
     ///
     /// # Errors
     ///
@@ -240,9 +240,9 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         )
     }
 
-    /// Removes all entries, durably, and frees all that they own, in steps of some hundred objects with one
-    /// fence each. No other thread sees a part of them gone, and what a crash leaves of them is freed when
-    /// the pool is opened next.
+    /// Removes all entries, durably, and frees all that they own, in steps of some hundred objects
+    /// with one fence each. No other thread sees a part of them gone, and what a crash leaves of
+    /// them is freed when the pool is opened next.
     ///
     /// # Errors
     ///
@@ -269,14 +269,14 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         self.iter().next_back().transpose()
     }
 
-    /// Returns an iterator over all entries in the order of their keys, from either end. Each leaf is
-    /// read when its turn comes, so other threads can change the map meanwhile.
+    /// Returns an iterator over all entries in the order of their keys, from either end. Each leaf
+    /// is read when its turn comes, so other threads can change the map meanwhile.
     pub fn iter(&self) -> Range<'_, K, V, M> {
         Range::new(self, None, (Bound::Unbounded, Bound::Unbounded))
     }
 
-    /// Returns an iterator over the entries with keys in a range, like [`BTreeMap::iter`]; empty if the
-    /// range ends before it begins.
+    /// Returns an iterator over the entries with keys in a range, like [`BTreeMap::iter`]; empty if
+    /// the range ends before it begins.
     ///
     /// # Errors
     ///

@@ -175,7 +175,8 @@ impl Tree {
             }
         }
         let leaf = self.leaf_head(source, at)?;
-        // A binary search reads keys one after the other; prefetching all of them overlaps the reads.
+        // A binary search reads keys one after the other; prefetching all of them overlaps the
+        // reads.
         for entry in 0..leaf.order.len() {
             source.prefetch(leaf.at + leaf.entry(entry).key_at(), 8);
         }
@@ -348,8 +349,8 @@ fn are_changed(source: &impl Source, head: &Head) -> bool {
     source.is_changed_near(head.at + HEAD_BYTES, head.bytes.saturating_sub(HEAD_BYTES))
 }
 
-/// Returns the number among sorted ones that `compare` finds equal, or as an error the first that it finds
-/// greater.
+/// Returns the number among sorted ones that `compare` finds equal, or as an error the first that
+/// it finds greater.
 #[inline(always)]
 pub(super) fn search<E>(
     numbers: Range<usize>,

@@ -1,12 +1,12 @@
 //! B-trees of format versions 1 and 2, which are converted to version 3 when they are opened.
 //!
 //! The table is an object of 64 bytes: magic, bytes of a key and of a value, slots of a leaf and
-//! children of an inner node, and the root: its offset, and above it the levels of the tree; 0 if it
-//! is empty.
+//! children of an inner node, and the root: its offset, and above it the levels of the tree; 0 if
+//! it is empty.
 //!
-//! A leaf is a word of which each bit says whether a slot is in use, and the slots, in no order: key and
-//! value, each filled to a whole word. Slots of whole lines begin with a line. An inner node is the number
-//! of its children, room for pointers to them, and the keys between them.
+//! A leaf is a word of which each bit says whether a slot is in use, and the slots, in no order:
+//! key and value, each filled to a whole word. Slots of whole lines begin with a line. An inner
+//! node is the number of its children, room for pointers to them, and the keys between them.
 
 use crate::error::{Error, Result, ensure};
 use crate::medium::LINE_BYTES;

@@ -14,8 +14,8 @@ use super::iter::Range;
 use super::node::Side;
 use super::{BTreeMap, bounds_of, bounds_of_prefix};
 
-/// An ordered map within a transaction; see [`Transaction::open`]. The transaction holds all of it until
-/// it ends.
+/// An ordered map within a transaction; see [`Transaction::open`]. The transaction holds all of it
+/// until it ends.
 pub struct Opened<'t, K: ?Sized, V: ?Sized, M: Medium> {
     pub(super) of: &'t BTreeMap<K, V, M>,
     pub(super) tx: &'t Transaction<'t, M>,
@@ -138,7 +138,8 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(Range::new(self.of, Some(self.tx), bounds_of(range)?))
     }
 
-    /// Returns an iterator over the entries whose keys begin with the bytes of `prefix`, in their order.
+    /// Returns an iterator over the entries whose keys begin with the bytes of `prefix`, in their
+    /// order.
     pub fn prefix(&self, prefix: &K) -> Range<'t, K, V, M>
     where
         K: Bytewise,

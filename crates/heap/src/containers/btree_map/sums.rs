@@ -1,8 +1,8 @@
-//! The checksums of a tree whose pool has them: of its table, and of entries. Those of orders are with the
-//! nodes (`layout`).
+//! The checksums of a tree whose pool has them: of its table, and of entries. Those of orders are
+//! with the nodes (`layout`).
 //!
-//! Each is verified when what it covers is read, so a search that looks at nothing else takes the way that
-//! it would take in the tree as it was written.
+//! Each is verified when what it covers is read, so a search that looks at nothing else takes the
+//! way that it would take in the tree as it was written.
 
 use crate::checksum::{Checksum, checksum};
 use crate::error::{Error, Result, ensure};
@@ -37,8 +37,9 @@ pub(super) fn sealed(at: u64, words: &[u64]) -> Vec<u64> {
 /// Bits of a slot's word, above which its number stands in checks.
 const SLOT_BITS: u32 = 56;
 
-/// Begins the check of a part of the entry in a slot, whose key is at `at` of the pool. The slot's number is in it:
-/// a slot that becomes the same as another would be right otherwise, and its own entry lost.
+/// Begins the check of a part of the entry in a slot, whose key is at `at` of the pool. The slot's
+/// number is in it: a slot that becomes the same as another would be right otherwise, and its own
+/// entry lost.
 #[inline]
 fn begin(at: u64, slot: Slot) -> Checksum {
     let mut sum = Checksum::new(at);
@@ -54,8 +55,8 @@ fn value_check(at: u64, slot: Slot, value: &[u8]) -> u64 {
     sum.finish() >> 32 << 32
 }
 
-/// Returns the word before an entry whose key is at `at` of the pool: the check of slot and key, and that of
-/// slot and value.
+/// Returns the word before an entry whose key is at `at` of the pool: the check of slot and key,
+/// and that of slot and value.
 pub(super) fn entry_check(at: u64, slot: Slot, key: &[u8], value: &[u8]) -> u64 {
     let mut sum = begin(at, slot);
     sum.bytes(key);
@@ -123,8 +124,8 @@ impl Tree {
         ensure(same, || damaged(head.at))
     }
 
-    /// Checks that slot and value of an entry, or the pointer to it, are those that were written, where they
-    /// have a check.
+    /// Checks that slot and value of an entry, or the pointer to it, are those that were written,
+    /// where they have a check.
     ///
     /// # Errors
     ///

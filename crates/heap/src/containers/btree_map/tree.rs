@@ -108,8 +108,8 @@ impl Tree {
         stored.read::<V>(source)
     }
 
-    /// Returns the number of entries, of which `added` were added since the heap was opened; counts them
-    /// the first time.
+    /// Returns the number of entries, of which `added` were added since the heap was opened; counts
+    /// them the first time.
     ///
     /// # Errors
     ///
@@ -175,7 +175,8 @@ impl Tree {
         })
     }
 
-    /// Looks at a node and all below it; returns its smallest and its largest key, and adds its objects.
+    /// Looks at a node and all below it; returns its smallest and its largest key, and adds its
+    /// objects.
     fn inspect_node(
         &self,
         source: &impl Source,

@@ -40,9 +40,9 @@ pub(super) enum Search {
 
 /// Looks for the entry of a hash for which `is_it` returns true.
 ///
-/// There is no branch on which slots are full: it would be unpredictable, so nothing that follows could
-/// begin before the line has arrived. The line is read from where it lies: copying it, two words at a
-/// time, would wait for its stores, a word at a time, to finish.
+/// There is no branch on which slots are full: it would be unpredictable, so nothing that follows
+/// could begin before the line has arrived. The line is read from where it lies: copying it, two
+/// words at a time, would wait for its stores, a word at a time, to finish.
 ///
 /// A line has `S` slots; if it has [`CHECKED_SLOTS`], each line is checked.
 #[inline]

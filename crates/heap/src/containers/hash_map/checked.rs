@@ -1,5 +1,5 @@
-//! The checks of a map whose pool has checksums: its table, its lines and the pages of its directory are
-//! compared, and sealed after a change.
+//! The checks of a map whose pool has checksums: its table, its lines and the pages of its
+//! directory are compared, and sealed after a change.
 
 use crate::checksum::checksum;
 use crate::error::{Error, Result, ensure};

@@ -136,7 +136,8 @@ impl Entries {
         sink.make(&self.contents(&[&hash, &key_len, &said, key, &value]))
     }
 
-    /// Returns the word of an entry with its hash: where contents have checksums, the lower half and a check.
+    /// Returns the word of an entry with its hash: where contents have checksums, the lower half
+    /// and a check.
     #[inline]
     pub fn stored_hash(&self, hash: u64) -> u64 {
         match self.part.checked {

@@ -1,5 +1,5 @@
-//! Growth by a few groups at a time: linear hashing (Litwin: Linear hashing, a new tool for file and
-//! table addressing, VLDB 1980), so that no operation waits until the whole table is rewritten.
+//! Growth by a few groups at a time: linear hashing (Litwin: Linear hashing, a new tool for file
+//! and table addressing, VLDB 1980), so that no operation waits until the whole table is rewritten.
 
 use std::ops::Range;
 
@@ -20,13 +20,13 @@ use super::table::Table;
 /// The words of a group.
 const GROUP_WORDS: usize = (GROUP_BYTES / 8) as usize;
 
-/// Number of groups that are split at once, so that they share a fence. Only in tables several times as
-/// large that began with at least as many, so that the groups lie side by side.
+/// Number of groups that are split at once, so that they share a fence. Only in tables several
+/// times as large that began with at least as many, so that the groups lie side by side.
 const BLOCK: u64 = 8;
 
 impl Table {
-    /// Splits the next groups; returns whether it could. It does nothing while other threads hold guards
-    /// that it needs: they, or the next operation that finds the table full, try again.
+    /// Splits the next groups; returns whether it could. It does nothing while other threads hold
+    /// guards that it needs: they, or the next operation that finds the table full, try again.
     ///
     /// # Errors
     ///
@@ -56,8 +56,8 @@ impl Table {
         Ok(true)
     }
 
-    /// Enlarges a new, empty table that no other thread knows to `groups` groups, or as many as the pool
-    /// has room for.
+    /// Enlarges a new, empty table that no other thread knows to `groups` groups, or as many as the
+    /// pool has room for.
     ///
     /// # Errors
     ///
@@ -179,8 +179,8 @@ impl Table {
         Ok(())
     }
 
-    /// Puts slots into a line at an offset, and those that do not fit into new overflow lines, which it
-    /// links.
+    /// Puts slots into a line at an offset, and those that do not fit into new overflow lines,
+    /// which it links.
     pub fn put_line<S: Sink>(
         &self,
         sink: &mut S,

@@ -25,8 +25,8 @@ pub struct Iter<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> {
 }
 
 impl Table {
-    /// Returns the offset of each object of the map once for each time it is reached, for checks. All
-    /// guards are held.
+    /// Returns the offset of each object of the map once for each time it is reached, for checks.
+    /// All guards are held.
     ///
     /// # Errors
     ///

@@ -1,24 +1,25 @@
 //! The layout of a map: the table, its groups, and how a hash selects its group (linear hashing).
 //!
-//! The table is an object of 1 KiB: magic, sizes of key and value, seed, logarithm of the first groups,
-//! number of groups, logarithms of the groups of the largest segment and of the pointers of a page, 1 if the
-//! description of the types follows the table (`types`) in the same object, and
-//! from word 8 on a directory of segments. The first segment holds as many groups as the table began
-//! with, each further one as many as all before it, up to the largest. The first 60 words of the
-//! directory point to segments, the others to pages of pointers to segments. (In a table of format
-//! version 1 or 2 all point to segments, of up to 2^20 groups.)
+//! The table is an object of 1 KiB: magic, sizes of key and value, seed, logarithm of the first
+//! groups, number of groups, logarithms of the groups of the largest segment and of the pointers of
+//! a page, 1 if the description of the types follows the table (`types`) in the same object, and
+//! from word 8 on a directory of segments. The first segment holds as many groups as the table
+//! began with, each further one as many as all before it, up to the largest. The first 60 words of
+//! the directory point to segments, the others to pages of pointers to segments. (In a table of
+//! format version 1 or 2 all point to segments, of up to 2^20 groups.)
 //!
-//! A group is 4 lines, a line 7 slots and a pointer to another line, for those that have no room: 0, or
-//! an object of 64 bytes. A slot is 0 or the offset of an entry with 16 bits of its hash above.
+//! A group is 4 lines, a line 7 slots and a pointer to another line, for those that have no room:
+//! 0, or an object of 64 bytes. A slot is 0 or the offset of an entry with 16 bits of its hash
+//! above.
 //!
-//! An entry is its hash, the key and the value, each filled with zeros to whole words. Where keys or
-//! values have any length, two words follow the hash: the bytes of the key, and those of the value with
-//! the highest bit set if it lies apart; then its pointer is in its place.
+//! An entry is its hash, the key and the value, each filled with zeros to whole words. Where keys
+//! or values have any length, two words follow the hash: the bytes of the key, and those of the
+//! value with the highest bit set if it lies apart; then its pointer is in its place.
 //!
-//! Where contents have checksums (`sums`), a line has 6 slots, the pointer to another line, and its check;
-//! the last two words of the directory are the checks of the words before the directory, and of the directory;
-//! a page ends with its own. An entry ends with its check, and of its hash the lower half is stored, with a
-//! check as the upper half.
+//! Where contents have checksums (`sums`), a line has 6 slots, the pointer to another line, and its
+//! check; the last two words of the directory are the checks of the words before the directory, and
+//! of the directory; a page ends with its own. An entry ends with its check, and of its hash the
+//! lower half is stored, with a check as the upper half.
 //!
 //! Bits of a hash: the lowest find the group, bits 12 to 27 are those in the slot, bits 30 and 31
 //! find the line.
@@ -50,8 +51,8 @@ const DIRECTORY: u64 = TABLE_WORDS as u64 - DIRECTORY_WORD;
 const DIRECT: u64 = DIRECTORY / 2;
 /// Words at the end of the directory that are checks, where contents have checksums.
 const CHECKS: u64 = 2;
-/// Logarithm of the most groups of a segment: 4 MiB, so that a fragmented pool has room for one, and
-/// making one is quick.
+/// Logarithm of the most groups of a segment: 4 MiB, so that a fragmented pool has room for one,
+/// and making one is quick.
 const MAX_SEGMENT: u32 = 14;
 /// Logarithm of the most groups of a segment in tables of format versions 1 and 2: 256 MiB.
 const OLD_MAX_SEGMENT: u32 = 20;
@@ -66,8 +67,8 @@ pub(super) const SLOTS: usize = 7;
 pub(super) const LINE_WORDS: usize = SLOTS + 1;
 /// Slots of a line that has a check.
 pub(super) const CHECKED_SLOTS: usize = 6;
-/// Average number of entries in a group at which the table grows: half of its slots, so that one line in
-/// ten is full.
+/// Average number of entries in a group at which the table grows: half of its slots, so that one
+/// line in ten is full.
 pub(super) const FULL: u64 = 14;
 
 /// The lowest bit of the hash in a slot.
@@ -110,8 +111,8 @@ pub(super) enum Pointer {
 }
 
 impl Shape {
-    /// Returns the shape of a table that begins with `groups` groups, a power of two. No segment has more
-    /// than a sixteenth of the largest object.
+    /// Returns the shape of a table that begins with `groups` groups, a power of two. No segment
+    /// has more than a sixteenth of the largest object.
     pub fn new(key_bytes: u32, value_bytes: u32, groups: u64, geometry: &Geometry) -> Self {
         let most = (geometry.max_object() / GROUP_BYTES / 16)
             .ilog2()
@@ -140,8 +141,8 @@ impl Shape {
         words
     }
 
-    /// Decodes the words of a table; returns its shape and its number of groups. `checked` says whether
-    /// contents have checksums.
+    /// Decodes the words of a table; returns its shape and its number of groups. `checked` says
+    /// whether contents have checksums.
     ///
     /// # Errors
     ///
@@ -186,7 +187,8 @@ impl Shape {
         CHECKS * u64::from(self.checked)
     }
 
-    /// Returns the most groups of the map: of a hash that is stored in half, so many bits are known.
+    /// Returns the most groups of the map: of a hash that is stored in half, so many bits are
+    /// known.
     pub fn most_groups(&self) -> u64 {
         match self.checked {
             true => 1 << LINE_AT,

@@ -1,9 +1,9 @@
 //! A persistent hash map.
 //!
-//! Entries are objects of their own, found through groups of slots; storing the word of a slot makes an
-//! entry part of the map. So a new entry costs its own lines, a record and a slot: 5 lines and one fence
-//! with keys and values of 64 bytes. `layout` describes how a map lies in the pool, `grow` how its table
-//! grows.
+//! Entries are objects of their own, found through groups of slots; storing the word of a slot
+//! makes an entry part of the map. So a new entry costs its own lines, a record and a slot: 5 lines
+//! and one fence with keys and values of 64 bytes. `layout` describes how a map lies in the pool,
+//! `grow` how its table grows.
 
 mod chain;
 mod checked;
@@ -63,8 +63,8 @@ pub(super) fn unknown<M: Medium>(
     Table::open(heap, table, None)
 }
 
-/// Makes the map of a root in a new heap, of what can be read of a damaged one; returns how many entries that
-/// were.
+/// Makes the map of a root in a new heap, of what can be read of a damaged one; returns how many
+/// entries that were.
 ///
 /// # Errors
 ///
@@ -122,8 +122,8 @@ container!(HashMap.table, [K, V], [K: ?Sized, V: ?Sized], [K: Value + ?Sized, V:
 impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// Opens the map of this name; makes it if there is none.
     ///
-    /// A map of format version 1 to 3 has no record of its types. It records those with which it is opened
-    /// first.
+    /// A map of format version 1 to 3 has no record of its types. It records those with which it is
+    /// opened first.
     ///
     /// # Errors
     ///
@@ -133,9 +133,9 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         Self::open_with_capacity(heap, name, CAPACITY)
     }
 
-    /// Same as [`HashMap::open`]; a new map has room for about `entries` entries before it grows, if the
-    /// pool is large enough. A map has one lock for each 14 entries for which it has room when it is made or
-    /// opened first, up to 1024; by default a new one has 16.
+    /// Same as [`HashMap::open`]; a new map has room for about `entries` entries before it grows,
+    /// if the pool is large enough. A map has one lock for each 14 entries for which it has room
+    /// when it is made or opened first, up to 1024; by default a new one has 16.
     ///
     /// # Errors
     ///
@@ -198,13 +198,13 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         Ok(found?.is_some())
     }
 
-    /// Sets the value of a key, durably; returns the old value. 5 lines and one fence for a new key with
-    /// 64 bytes of key and value each.
+    /// Sets the value of a key, durably; returns the old value. 5 lines and one fence for a new key
+    /// with 64 bytes of key and value each.
     ///
     /// # Errors
     ///
-    /// This thread is within a transaction of the heap; the pool is full, the map is damaged, or a fence
-    /// failed.
+    /// This thread is within a transaction of the heap; the pool is full, the map is damaged, or a
+    /// fence failed.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
         let (hash, guard) = self.locate(&key)?;
@@ -238,9 +238,9 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         Ok(old)
     }
 
-    /// Removes all entries, durably, and frees all that they own, in steps of some hundred objects with one
-    /// fence each. No other thread sees a part of them gone, and what a crash leaves of them is freed when
-    /// the pool is opened next.
+    /// Removes all entries, durably, and frees all that they own, in steps of some hundred objects
+    /// with one fence each. No other thread sees a part of them gone, and what a crash leaves of
+    /// them is freed when the pool is opened next.
     ///
     /// # Errors
     ///
@@ -290,8 +290,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         self.len().map(|len| len == 0)
     }
 
-    /// Returns an iterator over all entries, in no order. Each part of the map is read when its turn
-    /// comes; an entry may appear twice if other threads change the map meanwhile.
+    /// Returns an iterator over all entries, in no order. Each part of the map is read when its
+    /// turn comes; an entry may appear twice if other threads change the map meanwhile.
     pub fn iter(&self) -> Iter<'_, K, V, M> {
         Iter::new(self, None)
     }
@@ -319,8 +319,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         Ok((hash, &self.table.guards[self.table.number(hash)]))
     }
 
-    /// Grows the table if a guard is full. A failure is ignored: the insertion has succeeded, and a table
-    /// that is too full is only slower.
+    /// Grows the table if a guard is full. A failure is ignored: the insertion has succeeded, and a
+    /// table that is too full is only slower.
     #[inline]
     fn grow_if_full(&self, writing: Writing) {
         let full = self.table.is_full(writing.added);

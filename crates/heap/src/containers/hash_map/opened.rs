@@ -11,8 +11,8 @@ use super::HashMap;
 use super::entry::New;
 use super::iter::Iter;
 
-/// A map within a transaction; see [`Transaction::open`]. The transaction holds only the entries that it
-/// uses, and those that share a lock with them.
+/// A map within a transaction; see [`Transaction::open`]. The transaction holds only the entries
+/// that it uses, and those that share a lock with them.
 pub struct Opened<'t, K: ?Sized, V: ?Sized, M: Medium> {
     pub(super) of: &'t HashMap<K, V, M>,
     pub(super) tx: &'t Transaction<'t, M>,
@@ -73,8 +73,8 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(old)
     }
 
-    /// Removes all entries, at the commit. The transaction holds the whole map from now on, and has a place
-    /// in the log for each object. The table keeps its size.
+    /// Removes all entries, at the commit. The transaction holds the whole map from now on, and has
+    /// a place in the log for each object. The table keeps its size.
     ///
     /// # Errors
     ///
@@ -107,8 +107,8 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         self.len().map(|len| len == 0)
     }
 
-    /// Returns an iterator over all entries, in no order. The transaction holds the whole map from now
-    /// on. Changes to a part that was passed already do not appear.
+    /// Returns an iterator over all entries, in no order. The transaction holds the whole map from
+    /// now on. Changes to a part that was passed already do not appear.
     ///
     /// # Errors
     ///

@@ -122,8 +122,8 @@ impl Table {
         Ok((key, value))
     }
 
-    /// Puts an entry into a new map, which no other thread knows, and of which it is the entry of this
-    /// number.
+    /// Puts an entry into a new map, which no other thread knows, and of which it is the entry of
+    /// this number.
     ///
     /// # Errors
     ///

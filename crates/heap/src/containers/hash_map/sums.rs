@@ -1,5 +1,5 @@
-//! The checksums of a map whose pool has them: of its table, of the pages of its directory, and of lines. That
-//! of an entry is in `entry`.
+//! The checksums of a map whose pool has them: of its table, of the pages of its directory, and of
+//! lines. That of an entry is in `entry`.
 
 use crate::checksum::checksum;
 use crate::error::{Error, Result, ensure};

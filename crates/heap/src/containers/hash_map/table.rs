@@ -1,5 +1,5 @@
-//! The table of a map: the state in DRAM that all its handles share, and its operations over any source
-//! and sink.
+//! The table of a map: the state in DRAM that all its handles share, and its operations over any
+//! source and sink.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -43,10 +43,11 @@ pub(super) struct Table {
     pub shape: Shape,
     pub entries: Entries,
     pub segments: Segments,
-    /// Changed only by the thread that grows the map and holds the guards of the groups that are split.
+    /// Changed only by the thread that grows the map and holds the guards of the groups that are
+    /// split.
     groups: AtomicU64,
-    /// Each protects the groups whose numbers end with the same bits, so a group and the one that it
-    /// splits off have the same guard. A power of two in number.
+    /// Each protects the groups whose numbers end with the same bits, so a group and the one that
+    /// it splits off have the same guard. A power of two in number.
     pub guards: Box<[Guard]>,
     /// The guard of the table itself, held while the map grows.
     pub growth: Guard,
@@ -93,8 +94,8 @@ impl Table {
         make_table(sink, &DESCRIBED.with_types(&words, types), sealed)
     }
 
-    /// Opens the table at an offset; `made` is the operation that made it, if one since the heap was
-    /// opened did.
+    /// Opens the table at an offset; `made` is the operation that made it, if one since the heap
+    /// was opened did.
     ///
     /// # Errors
     ///
@@ -317,8 +318,8 @@ impl Table {
         entry.free(sink)
     }
 
-    /// Returns the number of entries, of which `added` were added since the heap was opened; counts them
-    /// the first time. All guards are held.
+    /// Returns the number of entries, of which `added` were added since the heap was opened; counts
+    /// them the first time. All guards are held.
     ///
     /// # Errors
     ///
@@ -334,7 +335,8 @@ impl Table {
         Ok(found as u64)
     }
 
-    /// Notes that the map is empty and small. All guards are held, with no elements added since then.
+    /// Notes that the map is empty and small. All guards are held, with no elements added since
+    /// then.
     pub fn set_empty(&self) {
         let first = 1 << self.shape.first;
         let largest = self.shape.position(self.groups() - 1).segment;
@@ -401,8 +403,8 @@ impl Table {
         entries > self.groups() * FULL
     }
 
-    /// Returns shared holds on all guards, if no writer holds one. A thread that waits for a guard holds
-    /// no other, or is a transaction.
+    /// Returns shared holds on all guards, if no writer holds one. A thread that waits for a guard
+    /// holds no other, or is a transaction.
     pub fn try_read_all(&self) -> Option<Vec<Reading<'_>>> {
         self.guards.iter().map(Guard::try_read).collect()
     }

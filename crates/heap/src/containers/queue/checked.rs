@@ -1,4 +1,5 @@
-//! The checks of a queue whose pool has checksums: its head, its segments and its elements are compared.
+//! The checks of a queue whose pool has checksums: its head, its segments and its elements are
+//! compared.
 
 use crate::checksum::{Checksum, checksum};
 use crate::error::{Result, ensure};

@@ -1,20 +1,22 @@
-//! The elements of a queue: the state in DRAM that all its handles share, and its operations over any
-//! source and sink.
+//! The elements of a queue: the state in DRAM that all its handles share, and its operations over
+//! any source and sink.
 //!
-//! The head is 64 bytes, behind which the description of the type follows (`types`) in the same object:
-//! magic; bytes of an element, or all ones if they have any length;
-//! the numbers of elements ever popped and ever pushed; the offsets of the front element and of the end of
-//! the back element; the first and the last segment.
+//! The head is 64 bytes, behind which the description of the type follows (`types`) in the same
+//! object: magic; bytes of an element, or all ones if they have any length; the numbers of elements
+//! ever popped and ever pushed; the offsets of the front element and of the end of the back
+//! element; the first and the last segment.
 //!
-//! A segment is an object: a pointer to the next segment, the offset of its own end, and elements side by
-//! side. An element is its length and its bytes, filled with zeros to a whole word; if the highest bit of
-//! the length is set, a pointer to the value, which lies apart, is in place of the bytes. All ones in place
-//! of a length mean that the queue continues in the next segment. A segment whose elements were all popped
-//! is freed when the first element of the next segment is popped.
+//! A segment is an object: a pointer to the next segment, the offset of its own end, and elements
+//! side by side. An element is its length and its bytes, filled with zeros to a whole word; if the
+//! highest bit of the length is set, a pointer to the value, which lies apart, is in place of the
+//! bytes. All ones in place of a length mean that the queue continues in the next segment. A
+//! segment whose elements were all popped is freed when the first element of the next segment is
+//! popped.
 //!
-//! Where contents have checksums (`sums`), the bytes of an element have the lower half of their word in the head,
-//! and the upper half is the check of the head. A third word of a segment is the check of the first two, and a
-//! word behind each element, and behind the mark that the queue continues, is its check.
+//! Where contents have checksums (`sums`), the bytes of an element have the lower half of their
+//! word in the head, and the upper half is the check of the head. A third word of a segment is the
+//! check of the first two, and a word behind each element, and behind the mark that the queue
+//! continues, is its check.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -191,8 +193,8 @@ impl Log {
         self.seal_head(sink)
     }
 
-    /// Returns the offset for a new element of `bytes` bytes; makes a new segment if the last one is
-    /// full.
+    /// Returns the offset for a new element of `bytes` bytes; makes a new segment if the last one
+    /// is full.
     fn place_for<S: Sink>(&self, sink: &mut S, need: u64) -> Result<u64> {
         let (back, last) = (self.word(sink, BACK)?, self.word(sink, LAST)?);
         // A segment always keeps room for the mark that the queue continues in the next one.

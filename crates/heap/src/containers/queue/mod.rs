@@ -1,5 +1,5 @@
-//! A persistent queue: elements are pushed at the back and popped at the front. `log` describes how it
-//! lies in the pool.
+//! A persistent queue: elements are pushed at the back and popped at the front. `log` describes how
+//! it lies in the pool.
 
 mod checked;
 mod compact;
@@ -54,9 +54,9 @@ pub(super) fn unknown<M: Medium>(
 
 /// A persistent queue of `T`.
 ///
-/// A clone, or the same name opened again, is another handle of the same queue. Any number of threads can
-/// use a queue at the same time; writers take turns. Within a transaction it is used through
-/// [`Transaction::open`](crate::Transaction::open).
+/// A clone, or the same name opened again, is another handle of the same queue. Any number of
+/// threads can use a queue at the same time; writers take turns. Within a transaction it is used
+/// through [`Transaction::open`](crate::Transaction::open).
 ///
 /// ```
 /// use terrace_heap::containers::Queue;
@@ -83,8 +83,8 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     /// Opens the queue of this name; makes it if there is none. A queue of format version 1 or 2 is
     /// converted, for which the pool needs room for both.
     ///
-    /// A queue of format version 1 to 3 has no record of its type. It records that with which it is opened
-    /// first.
+    /// A queue of format version 1 to 3 has no record of its type. It records that with which it is
+    /// opened first.
     ///
     /// # Errors
     ///
@@ -141,15 +141,15 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     ///
     /// # Errors
     ///
-    /// This thread is within a transaction of the heap; the pool is full, the queue is damaged, or a
-    /// fence failed.
+    /// This thread is within a transaction of the heap; the pool is full, the queue is damaged, or
+    /// a fence failed.
     pub fn push(&self, value: &T) -> Result<()> {
         let bytes = value.encode()?;
         self.log.write(|sink| self.log.push(sink, &bytes))
     }
 
-    /// Removes the element at the front, durably, and returns it. 2 lines, one fence; a few more for the
-    /// first element of a segment, because the segment before is freed.
+    /// Removes the element at the front, durably, and returns it. 2 lines, one fence; a few more
+    /// for the first element of a segment, because the segment before is freed.
     ///
     /// # Errors
     ///
@@ -158,9 +158,9 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
         self.log.write(|sink| self.log.pop::<T, _>(sink))
     }
 
-    /// Removes all elements, durably, and frees all that they own, in steps of some hundred with one fence
-    /// each. No other thread sees a part of them gone, and what a crash leaves of them is freed when the
-    /// pool is opened next.
+    /// Removes all elements, durably, and frees all that they own, in steps of some hundred with
+    /// one fence each. No other thread sees a part of them gone, and what a crash leaves of them is
+    /// freed when the pool is opened next.
     ///
     /// # Errors
     ///

@@ -1,9 +1,10 @@
 //! Queues of format versions 1 and 2, which are converted to version 3 when they are opened.
 //!
-//! The head is an object of 64 bytes: magic, bytes of an element and elements of a segment, the numbers of
-//! elements ever popped and ever pushed, and pointers to the first and the last segment. A segment is a
-//! pointer to the next one and, from the next line on, its elements, each filled to a whole word. Element
-//! `n` of all elements ever pushed is in slot `n` modulo the slots of a segment.
+//! The head is an object of 64 bytes: magic, bytes of an element and elements of a segment, the
+//! numbers of elements ever popped and ever pushed, and pointers to the first and the last segment.
+//! A segment is a pointer to the next one and, from the next line on, its elements, each filled to
+//! a whole word. Element `n` of all elements ever pushed is in slot `n` modulo the slots of a
+//! segment.
 
 use crate::error::{Result, ensure};
 use crate::medium::LINE_BYTES;

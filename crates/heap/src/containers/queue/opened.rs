@@ -9,8 +9,8 @@ use super::super::emptying::empty;
 use super::Queue;
 use super::iter::Iter;
 
-/// A queue within a transaction; see [`Transaction::open`]. The transaction holds all of it until it
-/// ends.
+/// A queue within a transaction; see [`Transaction::open`]. The transaction holds all of it until
+/// it ends.
 pub struct Opened<'t, T: ?Sized, M: Medium> {
     pub(super) of: &'t Queue<T, M>,
     pub(super) tx: &'t Transaction<'t, M>,

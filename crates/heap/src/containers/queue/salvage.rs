@@ -13,8 +13,8 @@ use super::layout::{ANY, DESCRIBED, MAGIC};
 use super::log::{BACK, LAST, Log, Place, damaged};
 use super::sums;
 
-/// Makes the queue of a root in a new heap, of what can be read of a damaged one; returns how many elements
-/// that were.
+/// Makes the queue of a root in a new heap, of what can be read of a damaged one; returns how many
+/// elements that were.
 ///
 /// # Errors
 ///
@@ -93,8 +93,8 @@ impl Log {
         Ok(place.segment == last && place.at >= back)
     }
 
-    /// Returns the next place behind a damaged one at which an element or a mark is as it was written: only
-    /// where these have checks, it is certain to be one.
+    /// Returns the next place behind a damaged one at which an element or a mark is as it was
+    /// written: only where these have checks, it is certain to be one.
     fn next_sound(&self, source: &impl Source, mut place: Place) -> Option<Place> {
         if !self.part.checked {
             return None;

@@ -1,5 +1,5 @@
-//! The elements of a vector: the state in DRAM that all its handles share, and its operations over any
-//! source and sink.
+//! The elements of a vector: the state in DRAM that all its handles share, and its operations over
+//! any source and sink.
 
 use bytemuck::Pod;
 
@@ -166,7 +166,8 @@ impl Elements {
         }
     }
 
-    /// Returns the offset of each object of the vector once for each time it is reached, for checks.
+    /// Returns the offset of each object of the vector once for each time it is reached, for
+    /// checks.
     ///
     /// # Errors
     ///

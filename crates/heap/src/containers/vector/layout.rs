@@ -1,14 +1,14 @@
 //! The layout of a vector: its table, and its segments.
 //!
 //! The table is an object of 1 KiB: magic, bytes of an element, logarithms of the elements of the
-//! first and of the largest segment, number of elements, 1 if the description of the type follows the table
-//! (`types`) in the same object, and from word 8 on a directory of segments.
-//! Each segment holds twice as many elements as the one before, up to the largest. Elements lie side
-//! by side, each filled to a whole word.
+//! first and of the largest segment, number of elements, 1 if the description of the type follows
+//! the table (`types`) in the same object, and from word 8 on a directory of segments. Each segment
+//! holds twice as many elements as the one before, up to the largest. Elements lie side by side,
+//! each filled to a whole word.
 //!
-//! Where contents have checksums (`sums`), the upper 16 bits of a pointer in the directory are its check, two
-//! words of the table are those of the number of elements and of what never changes, and a word behind each
-//! element is its check.
+//! Where contents have checksums (`sums`), the upper 16 bits of a pointer in the directory are its
+//! check, two words of the table are those of the number of elements and of what never changes, and
+//! a word behind each element is its check.
 
 use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;

@@ -60,8 +60,8 @@ pub(super) fn unknown<M: Medium>(
     })
 }
 
-/// Makes the vector of a root in a new heap, of the elements of a damaged one before the first that cannot be
-/// read; returns how many these are.
+/// Makes the vector of a root in a new heap, of the elements of a damaged one before the first that
+/// cannot be read; returns how many these are.
 ///
 /// # Errors
 ///
@@ -127,9 +127,9 @@ fn shape_of<M: Medium>(pool: &Pool<M>, table: u64) -> Result<Shape> {
 
 /// A persistent vector of `T`, plain data.
 ///
-/// A clone, or the same name opened again, is another handle of the same vector. Any number of threads
-/// can use a vector at the same time; writers take turns. Within a transaction it is used through
-/// [`Transaction::open`](crate::Transaction::open).
+/// A clone, or the same name opened again, is another handle of the same vector. Any number of
+/// threads can use a vector at the same time; writers take turns. Within a transaction it is used
+/// through [`Transaction::open`](crate::Transaction::open).
 ///
 /// ```
 /// use terrace_heap::containers::Vector;
@@ -154,8 +154,8 @@ container!(Vector.elements, [T], [T], [T: Pod + Identity]);
 impl<T: Pod + Identity, M: Medium> Vector<T, M> {
     /// Opens the vector of this name; makes it if there is none.
     ///
-    /// A vector of format version 1 to 3 has no record of its type. It records that with which it is opened
-    /// first.
+    /// A vector of format version 1 to 3 has no record of its type. It records that with which it
+    /// is opened first.
     ///
     /// # Errors
     ///
@@ -214,8 +214,8 @@ impl<T: Pod + Identity, M: Medium> Vector<T, M> {
         self.elements.read(0, |pool| self.elements.get(pool, index))
     }
 
-    /// Sets the value of an element, durably: 2 lines and one fence for up to 8 bytes, through the log
-    /// for more.
+    /// Sets the value of an element, durably: 2 lines and one fence for up to 8 bytes, through the
+    /// log for more.
     ///
     /// # Errors
     ///
@@ -226,19 +226,19 @@ impl<T: Pod + Identity, M: Medium> Vector<T, M> {
             .write(|sink| self.elements.set(sink, index, value))
     }
 
-    /// Adds an element behind the last one, durably: 2 lines besides its own, one fence; and now and
-    /// then a segment.
+    /// Adds an element behind the last one, durably: 2 lines besides its own, one fence; and now
+    /// and then a segment.
     ///
     /// # Errors
     ///
-    /// This thread is within a transaction of the heap; the pool is full, the vector is damaged, or a
-    /// fence failed.
+    /// This thread is within a transaction of the heap; the pool is full, the vector is damaged, or
+    /// a fence failed.
     pub fn push(&self, value: &T) -> Result<()> {
         self.elements.write(|sink| self.elements.push(sink, value))
     }
 
-    /// Removes the last element, durably, and returns it. 2 lines, one fence. Segments are kept for later
-    /// elements.
+    /// Removes the last element, durably, and returns it. 2 lines, one fence. Segments are kept for
+    /// later elements.
     ///
     /// # Errors
     ///
@@ -271,7 +271,8 @@ impl<T: Pod + Identity, M: Medium> Vector<T, M> {
         (0..).map_while(|index| self.get(index).transpose())
     }
 
-    /// Returns the offset of each object of the vector once for each time it is reached, for checks.
+    /// Returns the offset of each object of the vector once for each time it is reached, for
+    /// checks.
     ///
     /// # Errors
     ///

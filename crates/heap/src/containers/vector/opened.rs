@@ -10,8 +10,8 @@ use super::super::emptying::empty;
 use super::super::identity::Identity;
 use super::Vector;
 
-/// A vector within a transaction; see [`Transaction::open`]. The transaction holds all of it until it
-/// ends.
+/// A vector within a transaction; see [`Transaction::open`]. The transaction holds all of it until
+/// it ends.
 pub struct Opened<'t, T, M: Medium> {
     pub(super) of: &'t Vector<T, M>,
     pub(super) tx: &'t Transaction<'t, M>,

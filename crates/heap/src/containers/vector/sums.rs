@@ -1,4 +1,5 @@
-//! The checksums of a vector whose pool has them: of its table, of pointers to segments, and of elements.
+//! The checksums of a vector whose pool has them: of its table, of pointers to segments, and of
+//! elements.
 
 use crate::checksum::{Checksum, checksum};
 use crate::error::{Error, Result, ensure};
@@ -71,7 +72,8 @@ impl Elements {
         }
     }
 
-    /// Returns the segment to which a word of the directory at an offset points; 0 if there is none.
+    /// Returns the segment to which a word of the directory at an offset points; 0 if there is
+    /// none.
     ///
     /// # Errors
     ///

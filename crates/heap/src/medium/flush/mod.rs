@@ -1,8 +1,8 @@
 //! Instructions of the processor: writing one cache line back, copying past the caches, and fences.
 //!
-//! Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CLWB, CLFLUSHOPT, CLFLUSH,
-//! MOVNTI, PREFETCHh, SFENCE and CPUID. A processor of another kind has no [`Instruction`] here: what
-//! becomes durable there does so through the kernel.
+//! Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CLWB, CLFLUSHOPT,
+//! CLFLUSH, MOVNTI, PREFETCHh, SFENCE and CPUID. A processor of another kind has no [`Instruction`]
+//! here: what becomes durable there does so through the kernel.
 
 use super::Instruction;
 
@@ -22,8 +22,8 @@ mod x86_64 {
     use super::Instruction;
 
     impl Instruction {
-        /// Returns the best instruction of this processor; `None` if a written-back line is not durable,
-        /// or not known to be.
+        /// Returns the best instruction of this processor; `None` if a written-back line is not
+        /// durable, or not known to be.
         pub fn detect() -> Option<Self> {
             Self::all_detected().into_iter().next()
         }

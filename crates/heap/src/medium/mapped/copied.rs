@@ -1,9 +1,9 @@
 //! Files whose blocks are copied when they are written (btrfs; snapshots and reflinks on XFS).
 //!
-//! On a full disk there is no room for the copy, and a store through a mapping ends the program with
-//! SIGBUS, however well the file was allocated. So a new pool is a file that is written in place, and
-//! blocks that would be copied all the same are copied when the pool is opened, or opening is refused
-//! with a sentence.
+//! On a full disk there is no room for the copy, and a store through a mapping ends the program
+//! with SIGBUS, however well the file was allocated. So a new pool is a file that is written in
+//! place, and blocks that would be copied all the same are copied when the pool is opened, or
+//! opening is refused with a sentence.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -83,7 +83,8 @@ pub(super) fn undo(file: &File, path: &Path) -> Result<()> {
     }
 }
 
-/// Returns whether a file shares any block with another file; false if the file system does not tell.
+/// Returns whether a file shares any block with another file; false if the file system does not
+/// tell.
 fn is_shared(file: &File) -> bool {
     let mut start = 0;
     loop {

@@ -1,10 +1,11 @@
-//! Files that are cut while they are mapped, or whose device fails: an error, and not the end of the program.
+//! Files that are cut while they are mapped, or whose device fails: an error, and not the end of
+//! the program.
 //!
-//! A load or a store behind the end of a file, or of a page that the device cannot read, raises SIGBUS. The
-//! handler of this module notes that for the pool and puts memory without a file there, so that the
-//! load or the store goes on; the heap asks for the note before it says that anything has succeeded. SIGBUS
-//! at other addresses goes to the handler that was there before. A handler that a program sets later replaces
-//! this one.
+//! A load or a store behind the end of a file, or of a page that the device cannot read, raises
+//! SIGBUS. The handler of this module notes that for the pool and puts memory without a file there,
+//! so that the load or the store goes on; the heap asks for the note before it says that anything
+//! has succeeded. SIGBUS at other addresses goes to the handler that was there before. A handler
+//! that a program sets later replaces this one.
 
 use std::io;
 use std::mem;
@@ -15,7 +16,8 @@ use std::sync::{Mutex, OnceLock};
 use super::super::reservation::{PAGE_BYTES, Reservation};
 use crate::lock::lock;
 
-/// Address space that is watched. Never freed, as the handler may look at it at any time; used again.
+/// Address space that is watched. Never freed, as the handler may look at it at any time; used
+/// again.
 struct Range {
     /// 0 if it is not in use.
     base: AtomicUsize,
@@ -132,8 +134,8 @@ fn replace(at: usize) -> bool {
     let page = at / PAGE_BYTES as usize * PAGE_BYTES as usize;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: the page belongs to a pool's reservation, and nothing can be read there. `errno` is kept for
-    // the code that the signal has interrupted.
+    // SAFETY: the page belongs to a pool's reservation, and nothing can be read there. `errno` is
+    // kept for the code that the signal has interrupted.
     unsafe {
         let errno = *libc::__errno_location();
         let place = ptr::without_provenance_mut(page);
@@ -152,8 +154,8 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
     };
     match before.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: sets what was set before. The instruction raises the signal again, unless it was sent
-            // by a program; then it is raised here.
+            // SAFETY: sets what was set before. The instruction raises the signal again, unless it
+            // was sent by a program; then it is raised here.
             unsafe {
                 libc::sigaction(signal, before, ptr::null_mut());
                 if (*info).si_code <= 0 {

@@ -17,8 +17,8 @@ use super::super::reservation::{HUGE_BYTES, PAGE_BYTES, Reservation};
 use super::{copied, room, unnamed};
 use crate::error::{Error, Result};
 
-/// Flags for a file on persistent memory, which other file systems refuse. Its metadata is durable before
-/// a page can be written, so flushing lines is enough.
+/// Flags for a file on persistent memory, which other file systems refuse. Its metadata is durable
+/// before a page can be written, so flushing lines is enough.
 pub(super) const DAX: i32 = libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC;
 
 /// Number of huge pages per request.
@@ -88,8 +88,8 @@ impl PoolFile {
         }
     }
 
-    /// Returns what tells the file from its copies: its inode, and the time at which it was made, in
-    /// nanoseconds; `None` where the file system does not keep that time.
+    /// Returns what tells the file from its copies: its inode, and the time at which it was made,
+    /// in nanoseconds; `None` where the file system does not keep that time.
     pub fn identity(&self) -> Option<[u64; 2]> {
         let metadata = self.file.metadata().ok()?;
         let made = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -110,7 +110,8 @@ impl PoolFile {
         })
     }
 
-    /// Allocates all of an existing file. A copy may have holes, or share its blocks with the original.
+    /// Allocates all of an existing file. A copy may have holes, or share its blocks with the
+    /// original.
     pub fn secure(&self) -> Result<()> {
         let missing = self.missing()?;
         room::fill(&self.file).map_err(|reason| self.not_allocated(missing, reason))?;
@@ -127,10 +128,10 @@ impl PoolFile {
         room::free(&self.file)
     }
 
-    /// Grows a file in memory by huge pages, as long as there are some: then a store takes no page fault
-    /// (1 µs each) and seldom misses the TLB. They are requested where only the first of their small
-    /// pages exists, so that nothing else is copied: 26 ms for 512 MiB, where fallocate takes 120 ms for
-    /// small pages.
+    /// Grows a file in memory by huge pages, as long as there are some: then a store takes no page
+    /// fault (1 µs each) and seldom misses the TLB. They are requested where only the first of
+    /// their small pages exists, so that nothing else is copied: 26 ms for 512 MiB, where fallocate
+    /// takes 120 ms for small pages.
     fn allocate_huge(&self, old: u64, len: u64) -> io::Result<()> {
         let first = old.next_multiple_of(HUGE_BYTES);
         let end = len / HUGE_BYTES * HUGE_BYTES;
@@ -151,8 +152,8 @@ impl PoolFile {
         Ok(())
     }
 
-    /// Writes bytes, and nothing else, to the device: storing them through the mapping first would write
-    /// the whole page in which they lie, 2 MiB of it where pages are huge (ext4).
+    /// Writes bytes, and nothing else, to the device: storing them through the mapping first would
+    /// write the whole page in which they lie, 2 MiB of it where pages are huge (ext4).
     pub fn write_through(&self, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let part = [IoSlice::new(bytes)];
@@ -180,12 +181,12 @@ impl PoolFile {
         space.map_file(range, sharing, self.file.as_raw_fd())
     }
 
-    /// Returns whether lines flushed from the caches are durable, by trying such a mapping. Tried apart,
-    /// because a failed mapping may remove the one at its place.
+    /// Returns whether lines flushed from the caches are durable, by trying such a mapping. Tried
+    /// apart, because a failed mapping may remove the one at its place.
     pub fn is_dax(&self) -> bool {
         let (len, file) = (PAGE_BYTES as usize, self.file.as_raw_fd());
-        // SAFETY: a new mapping, wherever there is room: a failed one at a fixed place leaves a hole,
-        // which another thread's mapping may fill before it is given back.
+        // SAFETY: a new mapping, wherever there is room: a failed one at a fixed place leaves a
+        // hole, which another thread's mapping may fill before it is given back.
         let page = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, DAX, file, 0) };
         let mapped = page != libc::MAP_FAILED;
         if mapped {
@@ -254,8 +255,8 @@ impl PoolFile {
 }
 
 impl Drop for PoolFile {
-    /// Releases the lock, which a child that was forked meanwhile shares; in such a child it is left to
-    /// the parent.
+    /// Releases the lock, which a child that was forked meanwhile shares; in such a child it is
+    /// left to the parent.
     fn drop(&mut self) {
         if self.owner != process::id() {
             return;

@@ -1,10 +1,11 @@
 //! Mapped memory: of a file, or without one.
 //!
-//! What a file lies on is detected, reported ([`Mapped::kind`](super::Medium::kind)), and can be forced
-//! ([`Mode`]). The file is locked while it is open, its bytes are allocated on the device (in memory as
-//! huge pages, where there are some), and address space is reserved behind it so that it can grow in
-//! place. If another program cuts the file meanwhile, or takes a snapshot of it on a file system that
-//! then copies written blocks and has no room, a page is missing, which is noted (`cut`): all calls fail.
+//! What a file lies on is detected, reported ([`Mapped::kind`](super::Medium::kind)), and can be
+//! forced ([`Mode`]). The file is locked while it is open, its bytes are allocated on the device
+//! (in memory as huge pages, where there are some), and address space is reserved behind it so that
+//! it can grow in place. If another program cuts the file meanwhile, or takes a snapshot of it on a
+//! file system that then copies written blocks and has no room, a page is missing, which is noted
+//! (`cut`): all calls fail.
 
 mod copied;
 mod cut;
@@ -77,7 +78,8 @@ impl Mapped {
         Ok(pool)
     }
 
-    /// Gives a new file the name with which it was created, durably, because its contents are complete.
+    /// Gives a new file the name with which it was created, durably, because its contents are
+    /// complete.
     ///
     /// # Errors
     ///
@@ -87,8 +89,8 @@ impl Mapped {
         self.file.as_mut().map_or(Ok(()), PoolFile::name)
     }
 
-    /// Opens an existing file. Its header says how long it should be; of the file's own length the whole
-    /// pages are used.
+    /// Opens an existing file. Its header says how long it should be; of the file's own length the
+    /// whole pages are used.
     ///
     /// # Errors
     ///
@@ -99,8 +101,8 @@ impl Mapped {
         Self::of(file, len, mode)
     }
 
-    /// Returns the bytes of the file that are not allocated on its device yet, as in a copy with holes:
-    /// opening it as a heap allocates them.
+    /// Returns the bytes of the file that are not allocated on its device yet, as in a copy with
+    /// holes: opening it as a heap allocates them.
     ///
     /// # Errors
     ///
@@ -209,11 +211,11 @@ impl Mapped {
         }
     }
 
-    /// One fdatasync for all flushed lines, and for all waiting threads. A fence after stores to 3 pages
-    /// apart from each other, and to 60, took on ext4 (the fastest of 4 runs on a busy machine, which
-    /// varied by a factor of 3 and more): fdatasync 0.32 and 1.7 ms; msync of each range 0.49 and 9.0 ms,
-    /// because each waits for the device by itself. Starting the write of each page with sync_file_range
-    /// first (0.25 and 1.5 ms) does not differ from the noise.
+    /// One fdatasync for all flushed lines, and for all waiting threads. A fence after stores to 3
+    /// pages apart from each other, and to 60, took on ext4 (the fastest of 4 runs on a busy
+    /// machine, which varied by a factor of 3 and more): fdatasync 0.32 and 1.7 ms; msync of each
+    /// range 0.49 and 9.0 ms, because each waits for the device by itself. Starting the write of
+    /// each page with sync_file_range first (0.25 and 1.5 ms) does not differ from the noise.
     fn sync_once(&self) -> Result<()> {
         if let Some(pool) = &self.file
             && self.syncs.sync(|| pool.file.sync_data().map_err(lost))?
@@ -224,7 +226,8 @@ impl Mapped {
     }
 }
 
-/// Flags for a private mapping: few of its pages are changed, so no memory is reserved for the others.
+/// Flags for a private mapping: few of its pages are changed, so no memory is reserved for the
+/// others.
 const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_NORESERVE;
 
 /// Reserves as much address space as possible, at least `len` bytes.

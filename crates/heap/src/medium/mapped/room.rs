@@ -1,5 +1,5 @@
-//! Allocation of a whole file on its device: a store to a hole would end the program with SIGBUS when the
-//! device is full.
+//! Allocation of a whole file on its device: a store to a hole would end the program with SIGBUS
+//! when the device is full.
 
 use std::fs::File;
 use std::io;
@@ -24,8 +24,8 @@ pub(crate) fn allocate(file: BorrowedFd, range: Range<u64>) -> io::Result<()> {
     }
 }
 
-/// Returns the bytes of a file that are not allocated on the device. Metadata that the file system keeps
-/// there may make them seem fewer.
+/// Returns the bytes of a file that are not allocated on the device. Metadata that the file system
+/// keeps there may make them seem fewer.
 pub(super) fn missing(file: &File) -> io::Result<u64> {
     let metadata = file.metadata()?;
     Ok(metadata.len().saturating_sub(metadata.blocks() * 512))

@@ -10,7 +10,8 @@ use crate::containers::BTreeMap;
 use crate::error::Cause;
 use crate::heap::Heap;
 
-/// Returns a folder on a file system in memory, where flushing lines is what `Mode::Detected` finds.
+/// Returns a folder on a file system in memory, where flushing lines is what `Mode::Detected`
+/// finds.
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let path = folder.path().join("pool");
@@ -153,8 +154,8 @@ fn the_lines_of_the_range_are_flushed() {
     let (_folder, path) = folder();
     let pool = create(&path, 12288, Mode::Lines).unwrap();
     let second = pool.base().wrapping_add(4096);
-    // SAFETY: the pages are the pool's, and nothing touches the second before the end of this test. A
-    // child has them, since it is one that looks where a flush faults.
+    // SAFETY: the pages are the pool's, and nothing touches the second before the end of this test.
+    // A child has them, since it is one that looks where a flush faults.
     let hidden = unsafe {
         libc::madvise(pool.base().cast(), 12288, libc::MADV_DOFORK);
         libc::mprotect(second.cast(), 4096, libc::PROT_NONE)
@@ -370,8 +371,8 @@ fn a_file_that_is_cut_while_it_is_open_is_an_error() {
     }
 }
 
-/// By the file that its header names; where the file system does not tell when a file was made, there is
-/// nothing to be told by.
+/// By the file that its header names; where the file system does not tell when a file was made,
+/// there is nothing to be told by.
 #[test]
 fn a_file_that_was_copied_while_it_was_open_is_told_from_the_original() {
     let (folder, path) = folder();

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat_with};
 
-/// Creates an empty file in the folder of `path`; returns it with its temporary name, where the file
-/// system does not support files without a name.
+/// Creates an empty file in the folder of `path`; returns it with its temporary name, where the
+/// file system does not support files without a name.
 pub(super) fn create(path: &Path) -> io::Result<(File, Option<PathBuf>)> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o644);

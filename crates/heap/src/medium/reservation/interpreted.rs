@@ -1,5 +1,5 @@
-//! Address space under Miri, whose mmap neither reserves nor maps at a fixed address: zeroed memory of the
-//! program's allocator, all there from the beginning.
+//! Address space under Miri, whose mmap neither reserves nor maps at a fixed address: zeroed memory
+//! of the program's allocator, all there from the beginning.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::io;

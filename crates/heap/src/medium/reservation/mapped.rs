@@ -27,7 +27,8 @@ impl Reservation {
         // SAFETY: a new mapping, wherever there is room, that is not accessible.
         let all = unsafe { map(ptr::null_mut(), more, libc::PROT_NONE, flags, -1, 0)? };
         let before = all.addr().next_multiple_of(HUGE_BYTES as usize) - all.addr();
-        // SAFETY: the parts before and behind belong to this reservation, and nothing uses them yet.
+        // SAFETY: the parts before and behind belong to this reservation, and nothing uses them
+        // yet.
         unsafe {
             let base = all.add(before);
             unmap(all, before);
@@ -96,7 +97,8 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // SAFETY: the range belongs to this reservation, and its users borrow from the owner of this.
+        // SAFETY: the range belongs to this reservation, and its users borrow from the owner of
+        // this.
         unsafe { unmap(self.base, self.len as usize) };
     }
 }

@@ -15,6 +15,6 @@ pub(crate) use mapped::Reservation;
 /// Bytes of a page, the unit of mappings.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// Bytes of a huge page. Reservations begin at a multiple of them, so that huge pages of memory or of a
-/// file fit.
+/// Bytes of a huge page. Reservations begin at a multiple of them, so that huge pages of memory or
+/// of a file fit.
 pub(crate) const HUGE_BYTES: u64 = 2 << 20;

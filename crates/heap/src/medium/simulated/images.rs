@@ -1,4 +1,5 @@
-//! Crash images: all memories that a crash could leave, each made from the one before by the differences.
+//! Crash images: all memories that a crash could leave, each made from the one before by the
+//! differences.
 
 use std::sync::{Arc, Mutex};
 
@@ -53,7 +54,8 @@ impl Images {
         }
     }
 
-    /// Returns how many memories a crash could leave, 2^128 - 1 if there are more; some may be alike.
+    /// Returns how many memories a crash could leave, 2^128 - 1 if there are more; some may be
+    /// alike.
     pub fn total(&self) -> u128 {
         self.total
     }

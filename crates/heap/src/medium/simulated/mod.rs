@@ -1,8 +1,8 @@
 //! A persistent memory that can crash in every way in which a real one can, for tests.
 //!
-//! A crash leaves of each granule (a cache line; a sector or a page of a plain file) what was fenced, and
-//! of the stores since then any prefix, independently of other granules. All memories that a crash could
-//! leave are visited one after the other:
+//! A crash leaves of each granule (a cache line; a sector or a page of a plain file) what was
+//! fenced, and of the stores since then any prefix, independently of other granules. All memories
+//! that a crash could leave are visited one after the other:
 //!
 //! ```
 //! use terrace_heap::medium::simulated::{Granule, Simulated};
@@ -22,9 +22,9 @@
 //! # Ok::<(), terrace_heap::Error>(())
 //! ```
 //!
-//! It suffices to look before each fence ([`Simulated::at_fence`]) and when an operation returns: only a
-//! fence removes images, so an image that a crash between two of these moments could leave can be left by
-//! a crash at the later one as well.
+//! It suffices to look before each fence ([`Simulated::at_fence`]) and when an operation returns:
+//! only a fence removes images, so an image that a crash between two of these moments could leave
+//! can be left by a crash at the later one as well.
 //!
 //! A fence here makes durable what any thread has flushed, not only the one that fences.
 
@@ -86,7 +86,8 @@ pub struct Simulated {
 /// The place to which an image's memory returns, to become the next image.
 type Home = Arc<Mutex<Option<Memory>>>;
 
-// SAFETY: the pointer is to memory that this owns, and that is changed by atomic stores under a lock.
+// SAFETY: the pointer is to memory that this owns, and that is changed by atomic stores under a
+// lock.
 unsafe impl Send for Simulated {}
 // SAFETY: same as above.
 unsafe impl Sync for Simulated {}
@@ -126,8 +127,8 @@ impl Simulated {
         }
     }
 
-    /// Returns the memory with [`Medium::writes_pages`] true, so that a heap keeps a journal on it and on
-    /// its images.
+    /// Returns the memory with [`Medium::writes_pages`] true, so that a heap keeps a journal on it
+    /// and on its images.
     pub fn writing_pages(mut self) -> Self {
         self.writes_pages = true;
         self
@@ -138,19 +139,20 @@ impl Simulated {
         self.memory().bytes()
     }
 
-    /// Returns every memory that a crash could leave now, if they are at most `limit`; otherwise a sample
-    /// of `limit`: nothing kept, all kept, then half of them with one granule unlike all others, half at
-    /// random. The same stores and the same `seed` give the same images in the same order.
+    /// Returns every memory that a crash could leave now, if they are at most `limit`; otherwise a
+    /// sample of `limit`: nothing kept, all kept, then half of them with one granule unlike all
+    /// others, half at random. The same stores and the same `seed` give the same images in the same
+    /// order.
     ///
-    /// An image is a memory of its own, all of it durable. If it is dropped before the next is requested,
-    /// as in a loop, it costs only the differences from one to the next.
+    /// An image is a memory of its own, all of it durable. If it is dropped before the next is
+    /// requested, as in a loop, it costs only the differences from one to the next.
     pub fn crash_images(&self, limit: u64, seed: u64) -> Images {
         Images::new(self, limit, seed)
     }
 
-    /// Calls `look` at each fence before it takes effect, when a crash could still lose all that it will
-    /// make durable; usually to try [`Simulated::crash_images`]. It replaces an earlier `look`. Images do
-    /// not inherit it.
+    /// Calls `look` at each fence before it takes effect, when a crash could still lose all that it
+    /// will make durable; usually to try [`Simulated::crash_images`]. It replaces an earlier
+    /// `look`. Images do not inherit it.
     pub fn at_fence(&self, look: impl FnMut(&Simulated) + Send + 'static) {
         *lock(&self.at_fence) = Some(Box::new(look));
     }

@@ -1,5 +1,5 @@
-//! The DRAM budget: a memory cgroup of version 1 or 2. It also limits what goes to the tier, so that
-//! the program does not fill other swap areas of the machine, those of other runs among them.
+//! The DRAM budget: a memory cgroup of version 1 or 2. It also limits what goes to the tier, so
+//! that the program does not fill other swap areas of the machine, those of other runs among them.
 
 use std::fs;
 use std::io;
@@ -58,8 +58,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Makes the group `name` with these limits, or without any. Delegates controllers, which version 2
-    /// needs for limits, once the group exists.
+    /// Makes the group `name` with these limits, or without any. Delegates controllers, which
+    /// version 2 needs for limits, once the group exists.
     ///
     /// # Errors
     /// A failure if the group cannot be made or a limit is refused.
@@ -110,11 +110,13 @@ impl Budget {
         }
     }
 
-    /// Lowers the limits of a program that runs, in steps: the kernel takes each by moving pages to the tier, and the
-    /// machine has time for others in between. If the program has ended, that is no error.
+    /// Lowers the limits of a program that runs, in steps: the kernel takes each by moving pages to
+    /// the tier, and the machine has time for others in between. If the program has ended, that is
+    /// no error.
     ///
     /// # Errors
-    /// A failure if its memory does not become less any more, as if it is locked, or a limit is refused.
+    /// A failure if its memory does not become less any more, as if it is locked, or a limit is
+    /// refused.
     pub fn lower(&self, limits: Limits) -> Result<()> {
         let file = self.either("memory.limit_in_bytes", "memory.high");
         let mut reached = self.charged();
@@ -127,12 +129,14 @@ impl Budget {
         self.limit(limits)
     }
 
-    /// Sets one limit, and waits until the program's memory is below it; returns whether the program still runs.
+    /// Sets one limit, and waits until the program's memory is below it; returns whether the
+    /// program still runs.
     fn reach(&self, file: &str, limit: Bytes) -> Result<bool> {
         let path = self.memory().join(file);
         let (mut least, mut tries) = (self.charged(), 0);
         loop {
-            // Version 1 refuses what it has not reached, version 2 sets it and goes on moving pages.
+            // Version 1 refuses what it has not reached, version 2 sets it and goes on moving
+            // pages.
             let taken = match fs::write(&path, limit.0.to_string()) {
                 Err(error) if error.kind() != io::ErrorKind::ResourceBusy => {
                     let failed = || format!("cannot set a limit of {limit} in {}", path.display());
@@ -224,8 +228,8 @@ impl Budget {
         self.memory().join("memory.stat")
     }
 
-    /// Returns a function that counts the group's faults of all kinds so far; it returns `None` when they
-    /// cannot be read.
+    /// Returns a function that counts the group's faults of all kinds so far; it returns `None`
+    /// when they cannot be read.
     pub fn fault_counter(&self) -> Box<dyn FnMut() -> Option<u64> + Send> {
         let (file, name) = (self.statistics(), self.either("total_pgfault", "pgfault"));
         Box::new(move || value_of(&fs::read_to_string(&file).ok()?, name))
@@ -298,8 +302,8 @@ impl Budget {
         }
     }
 
-    /// Returns the peak of the DRAM charged to the group, page cache included. Linux before 5.19 keeps
-    /// none under version 2.
+    /// Returns the peak of the DRAM charged to the group, page cache included. Linux before 5.19
+    /// keeps none under version 2.
     pub fn peak(&self) -> Option<Bytes> {
         let peak = self.number(self.either("memory.max_usage_in_bytes", "memory.peak"));
         peak.map(Bytes)
@@ -319,15 +323,17 @@ impl Budget {
         self.number("memory.kmem.max_usage_in_bytes").map(Bytes)
     }
 
-    /// Returns the processor time of all that ever ran in the group, in user mode and in the kernel. Groups of version 2
-    /// count it, also beside version 1, without any controller; `None` if there is none.
+    /// Returns the processor time of all that ever ran in the group, in user mode and in the
+    /// kernel. Groups of version 2 count it, also beside version 1, without any controller; `None`
+    /// if there is none.
     pub fn processor_time(&self) -> Option<(Duration, Duration)> {
         let stat = fs::read_to_string(self.watched().join("cpu.stat")).ok()?;
         let micros = |name| value_of(&stat, name).map(Duration::from_micros);
         Some((micros("user_usec")?, micros("system_usec")?))
     }
 
-    /// Returns the number of processes that the kernel killed because budget and tier were exceeded.
+    /// Returns the number of processes that the kernel killed because budget and tier were
+    /// exceeded.
     pub fn oom_kills(&self) -> u64 {
         let text = self.read(self.either("memory.oom_control", "memory.events"));
         let text = text.unwrap_or_default();

@@ -1,7 +1,8 @@
 //! `vm.page-cluster`: how many neighbours in the swap area the kernel reads with a page (2^n).
 //!
-//! The knob is one for the whole machine. One run at a time owns it, by a lock; others leave it alone. A value that
-//! an administrator writes meanwhile is reported, and left as it is. Only uid 0 may write it, whatever capabilities a user has; in a container it may be read-only.
+//! The knob is one for the whole machine. One run at a time owns it, by a lock; others leave it
+//! alone. A value that an administrator writes meanwhile is reported, and left as it is. Only uid 0
+//! may write it, whatever capabilities a user has; in a container it may be read-only.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -31,8 +32,8 @@ const LOOKS: usize = 100_000;
 #[derive(Debug)]
 pub struct PageCluster {
     hand: Hand,
-    /// Locked while this process owns the knob; contains the value to restore after a `kill -9`, the
-    /// number of this process, and whose value the knob has.
+    /// Locked while this process owns the knob; contains the value to restore after a `kill -9`,
+    /// the number of this process, and whose value the knob has.
     lock: File,
 }
 
@@ -67,9 +68,9 @@ pub enum Attempt {
 }
 
 impl PageCluster {
-    /// Takes the knob, unless another run owns it. The lock is one file for the machine, whatever the
-    /// state directories of its runs: two owners would each restore the other's value. If the machine
-    /// has no directory for it, it is in `state`.
+    /// Takes the knob, unless another run owns it. The lock is one file for the machine, whatever
+    /// the state directories of its runs: two owners would each restore the other's value. If the
+    /// machine has no directory for it, it is in `state`.
     ///
     /// # Errors
     /// A failure if the knob cannot be read, or the lock cannot be used.
@@ -124,7 +125,8 @@ impl PageCluster {
         self.hand.clone()
     }
 
-    /// Sets one page a fault if `single`, else the value found; leaves a value that another program has written.
+    /// Sets one page a fault if `single`, else the value found; leaves a value that another program
+    /// has written.
     ///
     /// # Errors
     /// The kernel's error if the knob cannot be written.
@@ -167,7 +169,8 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// Returns the word for it in the lock: all are of one length, so that a reader sees one or another.
+    /// Returns the word for it in the lock: all are of one length, so that a reader sees one or
+    /// another.
     fn word(self) -> &'static str {
         match self {
             Self::Found => "f",
@@ -177,7 +180,8 @@ impl Wanted {
         }
     }
 
-    /// Reads the lock in `directory`, with the value to restore; `None` unless it is of this process.
+    /// Reads the lock in `directory`, with the value to restore; `None` unless it is of this
+    /// process.
     fn of(owner: u32, directory: &Path) -> Option<(Self, String)> {
         let text = fs::read_to_string(directory.join(LOCK)).ok()?;
         let mut words = text.split(' ');
@@ -202,8 +206,8 @@ fn suspend_knob(knob: &Path, directory: &Path, owner: u32) {
     }
 }
 
-/// Sets the knob as its owner wants it, which goes on, if it has the value found. What the owner writes meanwhile holds
-/// in the end.
+/// Sets the knob as its owner wants it, which goes on, if it has the value found. What the owner
+/// writes meanwhile holds in the end.
 fn carry_on_with(knob: &Path, directory: &Path, owner: u32) {
     let wanted = || Wanted::of(owner, directory);
     let is_found = |found: &String| read(knob).is_ok_and(|now| now == *found);
@@ -238,8 +242,8 @@ impl Hand {
         ))
     }
 
-    /// Whether another program has written the knob since this process did. The value found is not taken for
-    /// that: the guardian writes it while this process is stopped.
+    /// Whether another program has written the knob since this process did. The value found is not
+    /// taken for that: the guardian writes it while this process is stopped.
     fn is_foreign(&self, last: &mut Last) -> bool {
         if last.foreign.is_none() {
             let now = read(&self.knob).ok();
@@ -302,7 +306,8 @@ impl Attempt {
     }
 }
 
-/// Returns the directory of locks for the whole machine: only root's, for root trusts no other user's.
+/// Returns the directory of locks for the whole machine: only root's, for root trusts no other
+/// user's.
 pub(crate) fn directory(state: &Path) -> PathBuf {
     let run = Path::new(RUN);
     let ours = run.is_dir() && privilege::is_root();

@@ -1,9 +1,10 @@
-//! The pool of zswap as part of a program's budget under version 1 of cgroups, which charges it to nobody:
-//! the program's limit of DRAM is lowered by what the pool takes, as version 2 does by charging it.
+//! The pool of zswap as part of a program's budget under version 1 of cgroups, which charges it to
+//! nobody: the program's limit of DRAM is lowered by what the pool takes, as version 2 does by
+//! charging it.
 //!
-//! At least half of the budget stays the program's: a pool that cannot compress grows by what leaves the
-//! program, and would take all of it. What it takes beyond that is reported. After a `kill -9` of Terrace the
-//! limit stays as it was then, until the program ends.
+//! At least half of the budget stays the program's: a pool that cannot compress grows by what
+//! leaves the program, and would take all of it. What it takes beyond that is reported. After a
+//! `kill -9` of Terrace the limit stays as it was then, until the program ends.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,8 +21,8 @@ use terrace_policy::PAGE_BYTES;
 
 /// Pause between two looks at the pool when the limit need not follow it.
 const PAUSE: Duration = Duration::from_millis(4);
-/// The most by which the limit is lowered at once: what the kernel reclaims at once. It does not reach a
-/// limit further below the use of a program that takes back what is reclaimed.
+/// The most by which the limit is lowered at once: what the kernel reclaims at once. It does not
+/// reach a limit further below the use of a program that takes back what is reclaimed.
 const STEP: Bytes = Bytes(32 * PAGE_BYTES);
 /// Part of the budget by which the pool changes before the limit follows.
 const TOLERANCE: u64 = 256;
@@ -36,8 +37,8 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Starts to keep the limit in `file`, of a group with this budget; `before` is what was in the pool
-    /// already.
+    /// Starts to keep the limit in `file`, of a group with this budget; `before` is what was in the
+    /// pool already.
     ///
     /// # Errors
     /// A failure if no thread can be started.

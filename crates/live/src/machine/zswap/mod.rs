@@ -1,10 +1,10 @@
-//! zswap: a pool of compressed pages in DRAM, in front of the tier. A fault that it serves takes a sixth
-//! of one that the disk serves; pages that do not fit go on to the tier.
+//! zswap: a pool of compressed pages in DRAM, in front of the tier. A fault that it serves takes a
+//! sixth of one that the disk serves; pages that do not fit go on to the tier.
 //!
 //! Its parameters are the machine's, and one run at a time owns them (`knobs`).
 //!
-//! The pool is DRAM. Version 2 of cgroups charges it to the group whose pages are in it; version 1 charges it
-//! to nobody, so a run does (`charge`).
+//! The pool is DRAM. Version 2 of cgroups charges it to the group whose pages are in it; version 1
+//! charges it to nobody, so a run does (`charge`).
 
 mod charge;
 mod pool;
@@ -32,8 +32,8 @@ pub use spec::{Spec, ZswapSettings};
 
 const PARAMETERS: &str = "/sys/module/zswap/parameters";
 
-/// Names of the parameters that a run may set, in the order in which it does: what is enabled last is
-/// set up by then. Linux 6.18 has no `zpool` any more.
+/// Names of the parameters that a run may set, in the order in which it does: what is enabled last
+/// is set up by then. Linux 6.18 has no `zpool` any more.
 const NAMES: [&str; 6] = [
     "compressor",
     "zpool",
@@ -56,8 +56,8 @@ impl Zswap {
     /// Takes zswap's parameters and sets them, noted in the journal first.
     ///
     /// # Errors
-    /// A failure if the kernel has no zswap or not this compressor, another run owns the parameters, or
-    /// they cannot be set.
+    /// A failure if the kernel has no zswap or not this compressor, another run owns the
+    /// parameters, or they cannot be set.
     pub fn acquire(spec: &Spec, journal: &mut Journal) -> Result<Self> {
         let mut zswap = Self::take(Path::new(PARAMETERS), &directory(journal.state()))?;
         journal.note(Parameters(current()))?;
@@ -103,8 +103,9 @@ impl Zswap {
         )))
     }
 
-    /// Switches zswap on with this compressor; false if the kernel does not have it. It says so at once,
-    /// or, if zswap was never on, takes its default compressor instead when it is switched on.
+    /// Switches zswap on with this compressor; false if the kernel does not have it. It says so at
+    /// once, or, if zswap was never on, takes its default compressor instead when it is switched
+    /// on.
     fn compresses_by(&mut self, compressor: &str) -> bool {
         let set = self.knobs.set("compressor", compressor);
         set.and_then(|()| self.knobs.set("enabled", "Y")).is_ok()
@@ -150,15 +151,15 @@ impl fmt::Display for Parameters {
     }
 }
 
-/// Describes zswap as the machine has it now, as `--zswap` would name it: `off` if it is off or not in the
-/// kernel.
+/// Describes zswap as the machine has it now, as `--zswap` would name it: `off` if it is off or not
+/// in the kernel.
 pub fn current() -> String {
     described(Path::new(PARAMETERS))
 }
 
-/// Whether zswap keeps all pages of a program that is as large as its footprint: its pool is large enough
-/// even if nothing can be compressed, and the kernel does not empty it. Of an unknown footprint it is taken
-/// to.
+/// Whether zswap keeps all pages of a program that is as large as its footprint: its pool is large
+/// enough even if nothing can be compressed, and the kernel does not empty it. Of an unknown
+/// footprint it is taken to.
 pub(crate) fn takes_all(footprint: Option<Bytes>) -> bool {
     let parameters = Path::new(PARAMETERS);
     let is = |name, wanted| value(parameters, name).as_deref() == Some(wanted);

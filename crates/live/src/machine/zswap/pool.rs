@@ -9,7 +9,8 @@ use super::PARAMETERS;
 use crate::group::counters::SwapCounters;
 use crate::machine::pool::Pool;
 
-/// Reads the pool, the machine's as a whole; empty where the kernel does not tell (before Linux 5.19).
+/// Reads the pool, the machine's as a whole; empty where the kernel does not tell (before Linux
+/// 5.19).
 pub fn read() -> Pool {
     Pool {
         taken: meminfo("Zswap:").unwrap_or_default(),
@@ -33,8 +34,8 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns what zswap did, by the counters and the largest pool of a run, and what of it was beyond the
-    /// budget; `None` if it is off and did nothing.
+    /// Returns what zswap did, by the counters and the largest pool of a run, and what of it was
+    /// beyond the budget; `None` if it is off and did nothing.
     pub fn of(counted: SwapCounters, peak: Pool, beyond: Bytes) -> Option<Self> {
         let served = Self {
             stores: counted.zswap_stores,

@@ -37,7 +37,8 @@ pub enum Spec {
 }
 
 impl Spec {
-    /// Parses `off`, or `auto` or a compressor, which settings may follow: `lz4:pool=30,shrinker=on`.
+    /// Parses `off`, or `auto` or a compressor, which settings may follow:
+    /// `lz4:pool=30,shrinker=on`.
     ///
     /// # Errors
     /// Returns a message if there is no such compressor or setting.

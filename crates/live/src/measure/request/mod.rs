@@ -39,7 +39,8 @@ pub struct Request {
     pub lesson: Option<LessonFile>,
     /// Whether what the program writes to the tier is looked at.
     pub writes: bool,
-    /// Time after which the program has its footprint, which is measured in the run itself; `None` for a run before it.
+    /// Time after which the program has its footprint, which is measured in the run itself; `None`
+    /// for a run before it.
     pub measure: Option<Duration>,
     /// What is measured of each run beside its usual figures.
     pub measures: Measures,
@@ -51,7 +52,8 @@ pub struct Request {
 
 impl Request {
     /// # Errors
-    /// A usage error if memory would be compressed twice, or writes are to be looked at that cannot be.
+    /// A usage error if memory would be compressed twice, or writes are to be looked at that cannot
+    /// be.
     pub(super) fn check(&self) -> Result<()> {
         self.check_node()?;
         self.check_measure()?;
@@ -81,7 +83,8 @@ impl Request {
     }
 
     /// # Errors
-    /// A usage error if the footprint is to be measured in a run that has no use for it, or needs it at its start.
+    /// A usage error if the footprint is to be measured in a run that has no use for it, or needs
+    /// it at its start.
     fn check_measure(&self) -> Result<()> {
         if self.measure.is_none() {
             return Ok(());

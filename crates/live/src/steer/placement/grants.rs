@@ -1,14 +1,17 @@
-//! The fast memory of a placement, as its program's processes have it: together no more than there is.
+//! The fast memory of a placement, as its program's processes have it: together no more than there
+//! is.
 
 use std::collections::BTreeMap;
 
 use terrace_base::Bytes;
 use terrace_base::process::Figures;
 
-/// Part of the whole that is given at once, if there is as much, so that small objects are not asked for one by one.
+/// Part of the whole that is given at once, if there is as much, so that small objects are not
+/// asked for one by one.
 const PART: u64 = 64;
 
-/// A process, and the program that it runs: one that has become another program has no objects any more.
+/// A process, and the program that it runs: one that has become another program has no objects any
+/// more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Holder {
     process: u32,
@@ -38,8 +41,8 @@ impl Grants {
         }
     }
 
-    /// Gives a process that runs a program at least `bytes` more, until it ends; returns how many, or 0 if there are not
-    /// as many left.
+    /// Gives a process that runs a program at least `bytes` more, until it ends; returns how many,
+    /// or 0 if there are not as many left.
     pub fn give(&mut self, process: u32, program: u64, bytes: u64) -> u64 {
         let Some(started) = started(process) else {
             return 0;

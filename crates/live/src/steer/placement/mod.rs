@@ -1,8 +1,9 @@
 //! A placement in force: objects of its allocation sites stay in DRAM.
 //!
-//! The library in the program (`terrace-allocations`, or that of `terrace extend`) asks for each new stack of calls whether
-//! its objects are placed; here the answers are found, by what the program's files say of the calls, as in recordings.
-//! A file that has no debug symbols any more, or another one, has other names, and nothing of it is placed.
+//! The library in the program (`terrace-allocations`, or that of `terrace extend`) asks for each
+//! new stack of calls whether its objects are placed; here the answers are found, by what the
+//! program's files say of the calls, as in recordings. A file that has no debug symbols any more,
+//! or another one, has other names, and nothing of it is placed.
 
 mod grants;
 
@@ -147,8 +148,9 @@ impl Answers {
         (VARIABLE.into(), text.into())
     }
 
-    /// Returns the variables with which a program keeps its placed objects in DRAM, and lets it: where they are not on a
-    /// node they are locked, which is limited, and the program inherits the limit of this process.
+    /// Returns the variables with which a program keeps its placed objects in DRAM, and lets it:
+    /// where they are not on a node they are locked, which is limited, and the program inherits the
+    /// limit of this process.
     ///
     /// # Errors
     /// A failure if the library is missing, or the limit cannot be raised.

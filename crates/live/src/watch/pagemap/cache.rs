@@ -1,9 +1,10 @@
-//! Cache of page tables: all that was found in one look of steering, and for longer which pages are in
-//! memory. Those who ask as of late also get what was found some looks ago.
+//! Cache of page tables: all that was found in one look of steering, and for longer which pages are
+//! in memory. Those who ask as of late also get what was found some looks ago.
 //!
-//! A pass by columns has most of its pages in memory, and steering comes to each of them several times. To
-//! read them anew at each look took two thirds of its time. A page that is in memory mostly stays there for
-//! as long as others take to fill DRAM; if it does not, a fault on it shows that.
+//! A pass by columns has most of its pages in memory, and steering comes to each of them several
+//! times. To read them anew at each look took two thirds of its time. A page that is in memory
+//! mostly stays there for as long as others take to fill DRAM; if it does not, a fault on it shows
+//! that.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -17,9 +18,9 @@ use super::table::{self, Table};
 const AGE: Duration = Duration::from_millis(50);
 /// Time for which a page that was in the tier counts as being there for those who ask as of late.
 const LATELY: Duration = Duration::from_millis(5);
-/// Questions about a table, two for each that takes a read, beyond which it is worth to read the whole
-/// table, which takes as long as some eight reads of a few pages: about this one, and about the one before,
-/// which is like it.
+/// Questions about a table, two for each that takes a read, beyond which it is worth to read the
+/// whole table, which takes as long as some eight reads of a few pages: about this one, and about
+/// the one before, which is like it.
 const ENOUGH: (u32, u32) = (6, 10);
 
 /// Cached tables by their numbers.
@@ -105,8 +106,9 @@ impl Cache {
         table.is_some_and(|table| table.is_noted(page))
     }
 
-    /// Whether to read the whole of a table rather than a few of its pages, by the questions of this look
-    /// about it and about the one that was read before, except those about pages in memory.
+    /// Whether to read the whole of a table rather than a few of its pages, by the questions of
+    /// this look about it and about the one that was read before, except those about pages in
+    /// memory.
     pub fn wants_whole(&self, number: (Space, u64)) -> bool {
         let asked = |number| {
             let table: Option<&Table> = self.tables.get(number);
@@ -139,8 +141,8 @@ impl Cache {
         table
     }
 
-    /// Handles a fault on a page, which is in memory now. If it was thought to be, its neighbours have
-    /// probably left, too.
+    /// Handles a fault on a page, which is in memory now. If it was thought to be, its neighbours
+    /// have probably left, too.
     pub fn faulted(&mut self, at: Location) {
         let (number, page) = place(at);
         let Some(table) = self.tables.get_mut(&number) else {

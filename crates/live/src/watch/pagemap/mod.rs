@@ -1,8 +1,8 @@
 //! Residence of pages, from `/proc/PID/pagemap`.
 //!
-//! Linux, Documentation/admin-guide/mm/pagemap.rst: 8 bytes a page, bit 63 present, bit 62
-//! swapped. A page that was fetched into the swap cache counts as swapped until it is touched, which
-//! makes its first use visible.
+//! Linux, Documentation/admin-guide/mm/pagemap.rst: 8 bytes a page, bit 63 present, bit 62 swapped.
+//! A page that was fetched into the swap cache counts as swapped until it is touched, which makes
+//! its first use visible.
 
 mod cache;
 mod processes;
@@ -30,7 +30,8 @@ const SWAPPED: u64 = 1 << 62;
 const BLOCK: usize = 1;
 /// Pages that are read together if a table cannot be read as a whole.
 const WIDE_BLOCK: usize = 64;
-/// Pages between two that are read together where only some are asked about: as long as another read takes.
+/// Pages between two that are read together where only some are asked about: as long as another
+/// read takes.
 const GAP: u64 = 16;
 /// Pages that a survey reads together.
 const SLICE: u64 = 512;
@@ -48,8 +49,8 @@ pub struct Pagemap {
     slots: Slots,
     /// Whether a predictor has asked for places since the latest round of the survey began.
     slots_wanted: bool,
-    /// Remaining work of the survey: pages of address spaces, and address spaces whose pages are not
-    /// known yet.
+    /// Remaining work of the survey: pages of address spaces, and address spaces whose pages are
+    /// not known yet.
     unsurveyed: VecDeque<(Space, Range<u64>)>,
     unlisted: Vec<Space>,
 }
@@ -81,8 +82,8 @@ impl Pagemap {
         self.cache.faulted(at);
     }
 
-    /// Checks the next `count` known processes in turn; returns those that have ended, and those that
-    /// have replaced their memory since.
+    /// Checks the next `count` known processes in turn; returns those that have ended, and those
+    /// that have replaced their memory since.
     pub fn gone(&mut self, count: usize) -> Vec<Space> {
         self.processes.gone(count)
     }
@@ -111,8 +112,8 @@ impl Pagemap {
         self.slots.forget(space);
     }
 
-    /// Continues the survey of places in the tier by about `pages` pages, in turn over all processes.
-    /// Reads nothing if no predictor has asked for places.
+    /// Continues the survey of places in the tier by about `pages` pages, in turn over all
+    /// processes. Reads nothing if no predictor has asked for places.
     pub fn survey(&mut self, pages: u64) {
         self.slots.tidy(pages);
         if self.unsurveyed.is_empty() && self.unlisted.is_empty() {
@@ -144,8 +145,8 @@ impl Pagemap {
         }
     }
 
-    /// Reads the places of pages of one process, sorted by address, that are about to be fetched. Reads
-    /// nothing if no predictor has asked for places.
+    /// Reads the places of pages of one process, sorted by address, that are about to be fetched.
+    /// Reads nothing if no predictor has asked for places.
     pub fn note_places(&mut self, pages: &[Location]) {
         if !self.slots_wanted {
             return;
@@ -219,8 +220,8 @@ impl Pagemap {
         }
     }
 
-    /// Returns the residence of a page that is `known` from its table, or read now. A page that is nowhere
-    /// may be shared.
+    /// Returns the residence of a page that is `known` from its table, or read now. A page that is
+    /// nowhere may be shared.
     fn look(&mut self, at: Location, known: Option<Residence>) -> Residence {
         let found = known.or_else(|| {
             self.read(at);
@@ -265,7 +266,8 @@ pub(crate) fn place_of(entry: u64) -> Option<Slot> {
     (entry & (PRESENT | SWAPPED) == SWAPPED).then(|| Slots::named(entry))
 }
 
-/// Whether an entry is that of an anonymous page in memory (Linux, admin-guide/mm/pagemap.rst: bit 61).
+/// Whether an entry is that of an anonymous page in memory (Linux, admin-guide/mm/pagemap.rst: bit
+/// 61).
 pub(crate) fn is_anonymous(entry: u64) -> bool {
     const FILE_OR_SHARED: u64 = 1 << 61;
     entry & (PRESENT | FILE_OR_SHARED) == PRESENT
@@ -308,8 +310,8 @@ fn scan_table(file: &File, number: u64, table: &mut Table) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads `count` pages of a table from `first` on; returns their entries, or `None` if the process has
-/// ended.
+/// Reads `count` pages of a table from `first` on; returns their entries, or `None` if the process
+/// has ended.
 fn read_pages(
     file: Option<&File>,
     number: u64,
@@ -331,7 +333,8 @@ fn read_pages(
     Some(entries)
 }
 
-/// Reads the entries of the pages from `first` on, of `SLICE` pages at most; returns their number, at least one.
+/// Reads the entries of the pages from `first` on, of `SLICE` pages at most; returns their number,
+/// at least one.
 pub(crate) fn read_entries(file: &File, first: u64, entries: &mut [u64]) -> Option<usize> {
     let mut bytes = [0u8; SLICE as usize * 8];
     let bytes = &mut bytes[..entries.len() * 8];

@@ -1,8 +1,8 @@
 //! The processes whose page tables are read, and the descriptors for that.
 //!
 //! A program may have thousands of processes, and Terrace descriptors for some hundred: the most
-//! recently used stay open. A process is identified by its number and its start time, because numbers
-//! are reused.
+//! recently used stay open. A process is identified by its number and its start time, because
+//! numbers are reused.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -94,9 +94,9 @@ impl Processes {
         process.tables.as_ref()
     }
 
-    /// Opens the tables of a process again after a read failed; returns whether that worked. It does not
-    /// if the process has ended; if it has other memory, by exec or because its number was reused, it is
-    /// reported as gone first.
+    /// Opens the tables of a process again after a read failed; returns whether that worked. It
+    /// does not if the process has ended; if it has other memory, by exec or because its number was
+    /// reused, it is reported as gone first.
     pub fn renew(&mut self, space: Space) -> bool {
         let had_memory = |tables: &File| tables.read_at(&mut [0; 8], 0).is_ok_and(|read| read > 0);
         if self.tables(space).is_none_or(had_memory) {
@@ -107,8 +107,8 @@ impl Processes {
         self.tables(space).is_some()
     }
 
-    /// Checks whether the next `count` processes still run; returns those that do not, and those that
-    /// have other memory by now.
+    /// Checks whether the next `count` processes still run; returns those that do not, and those
+    /// that have other memory by now.
     pub fn gone(&mut self, count: usize) -> Vec<Space> {
         for _ in 0..count.min(self.round.len()) {
             let Some(space) = self.round.pop_front() else {

@@ -45,8 +45,8 @@ struct Arguments {
 const PAGEMAP_SCAN: libc::Ioctl =
     (0b11 << 30 | (size_of::<Arguments>() << 16) | (b'f' as usize) << 8 | 16) as libc::Ioctl;
 
-/// Reports the residence of each run of pages in the table numbered `table`; leaves out pages that are
-/// nowhere.
+/// Reports the residence of each run of pages in the table numbered `table`; leaves out pages that
+/// are nowhere.
 ///
 /// # Errors
 /// `ENOTTY` or `EINVAL` if the kernel does not know the call; `ESRCH` if the process has ended.

@@ -1,12 +1,13 @@
-//! Residence of pages of shared memory (`shmem`: anonymous shared mappings, memfd, System V, tmpfs).
+//! Residence of pages of shared memory (`shmem`: anonymous shared mappings, memfd, System V,
+//! tmpfs).
 //!
-//! A page table says nothing of a shared page that was reclaimed: its entry is empty, as if it had never
-//! been touched. The file behind the mapping knows: `cachestat` (Linux 6.5) tells of a range of it how many
-//! pages are in memory and how many were evicted, which of shared memory means to the tier. A page that
-//! another process has in memory is in memory.
+//! A page table says nothing of a shared page that was reclaimed: its entry is empty, as if it had
+//! never been touched. The file behind the mapping knows: `cachestat` (Linux 6.5) tells of a range
+//! of it how many pages are in memory and how many were evicted, which of shared memory means to
+//! the tier. A page that another process has in memory is in memory.
 //!
-//! The file is opened through `/proc/PID/map_files` and closed with the cache at the next step: an open
-//! descriptor would keep memory that the program gives up.
+//! The file is opened through `/proc/PID/map_files` and closed with the cache at the next step: an
+//! open descriptor would keep memory that the program gives up.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -20,7 +21,8 @@ use terrace_policy::{Location, PAGE_BYTES, Residence, Space};
 const CACHESTAT: libc::c_long = 451;
 /// Magic number of the file system of shared memory (linux/magic.h).
 const TMPFS: u64 = 0x0102_1994;
-/// Part of the time in which mappings are listed, at most, and the shortest pause between two lists.
+/// Part of the time in which mappings are listed, at most, and the shortest pause between two
+/// lists.
 const LISTING_SHARE: u32 = 64;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -94,7 +96,8 @@ impl Shared {
         found
     }
 
-    /// Opens the file of a mapping, unless it is the one that is open; `None` if it is no shared memory.
+    /// Opens the file of a mapping, unless it is the one that is open; `None` if it is no shared
+    /// memory.
     fn file(&mut self, space: Space, mapping: &Mapping) -> Option<()> {
         let is_open = |(of, open, _): &(Space, Mapping, File)| *of == space && open == mapping;
         if !self.open.as_ref().is_some_and(is_open) {
@@ -123,8 +126,8 @@ fn shared_mappings(space: Space) -> Vec<Mapping> {
 }
 
 impl Mapping {
-    /// Parses a line of `/proc/PID/maps`: `start-end rwxs offset device inode path`; `None` of a private
-    /// mapping, or one of a file on a device with a major number, which is a disk's.
+    /// Parses a line of `/proc/PID/maps`: `start-end rwxs offset device inode path`; `None` of a
+    /// private mapping, or one of a file on a device with a major number, which is a disk's.
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
@@ -153,8 +156,8 @@ struct Pages {
 fn cachestat(file: &File, page: u64) -> Option<Pages> {
     let range = [page.checked_mul(PAGE_BYTES)?, PAGE_BYTES];
     let mut pages = Pages::default();
-    // SAFETY: reads the range, two numbers, and writes the pages, laid out as the kernel wants them; both
-    // live through the call.
+    // SAFETY: reads the range, two numbers, and writes the pages, laid out as the kernel wants
+    // them; both live through the call.
     let done = unsafe {
         libc::syscall(
             CACHESTAT,
@@ -229,7 +232,8 @@ mod tests {
         file.set_len(64 << 12).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &[1], 5 << 12).unwrap();
         let (access, shared) = (libc::PROT_READ, libc::MAP_SHARED);
-        // SAFETY: a new mapping, which touches no memory of ours, and stays to the end of the test's process.
+        // SAFETY: a new mapping, which touches no memory of ours, and stays to the end of the
+        // test's process.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

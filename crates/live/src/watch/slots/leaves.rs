@@ -1,6 +1,6 @@
-//! The places of an address space's pages: sorted leaves in a tree, shorter the sparser the pages. An
-//! entry takes 6 bytes whether every page is swapped or one in some hundred, and adding one moves a
-//! leaf at most.
+//! The places of an address space's pages: sorted leaves in a tree, shorter the sparser the pages.
+//! An entry takes 6 bytes whether every page is swapped or one in some hundred, and adding one
+//! moves a leaf at most.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +36,8 @@ impl Entry {
     }
 }
 
-/// Places of an address space's pages. The key of a leaf is the first page that it can hold; it holds
-/// pages of one span, up to the next leaf.
+/// Places of an address space's pages. The key of a leaf is the first page that it can hold; it
+/// holds pages of one span, up to the next leaf.
 #[derive(Default)]
 pub struct Leaves(BTreeMap<u64, Vec<Entry>>);
 
@@ -92,8 +92,8 @@ impl Leaves {
         }
     }
 
-    /// Takes out the last leaf, which was mostly allocated last, so that the heap shrinks a little each
-    /// time and not completely with the final one (8 ms at 75 GiB swapped).
+    /// Takes out the last leaf, which was mostly allocated last, so that the heap shrinks a little
+    /// each time and not completely with the final one (8 ms at 75 GiB swapped).
     pub fn pop(&mut self) -> Option<impl ExactSizeIterator<Item = (Page, Cell)> + use<>> {
         let (first, leaf) = self.0.pop_last()?;
         let span = first / SPAN * SPAN;

@@ -1,14 +1,14 @@
 //! The map of swap slots: which page lies where in the swap areas, built from the page tables.
 //!
 //! The kernel tells the place of a swapped page (pagemap: type and offset), but not the page of a
-//! place. So the page tables are read in turn, a slice at a time, and each page whose place has changed
-//! is recorded both ways. A page that came back into memory keeps its place here: the kernel mostly
-//! keeps the copy, and its neighbours are still its neighbours.
+//! place. So the page tables are read in turn, a slice at a time, and each page whose place has
+//! changed is recorded both ways. A page that came back into memory keeps its place here: the
+//! kernel mostly keeps the copy, and its neighbours are still its neighbours.
 //!
-//! Programs are larger than the DRAM available here, and the steering thread, which fills the map, must
-//! not stop: a place names its page in 8 bytes of an array (`places`), a page its place in 6 bytes of
-//! a short sorted leaf (`leaves`), and no long array is ever moved. The entries of an ended process
-//! are cleared a few at a time (`tenants`).
+//! Programs are larger than the DRAM available here, and the steering thread, which fills the map,
+//! must not stop: a place names its page in 8 bytes of an array (`places`), a page its place in 6
+//! bytes of a short sorted leaf (`leaves`), and no long array is ever moved. The entries of an
+//! ended process are cleared a few at a time (`tenants`).
 
 mod leaves;
 mod places;
@@ -45,7 +45,8 @@ impl Slots {
         (slot.0 >> TYPE_SHIFT, slot.0 & OFFSET)
     }
 
-    /// Records the place of a page. Ignores what is no place of a swap area, or no page of a program.
+    /// Records the place of a page. Ignores what is no place of a swap area, or no page of a
+    /// program.
     pub fn note(&mut self, at: Location, slot: Slot) {
         let Some(tenant) = self.tenants.enter(at.space) else {
             return;
@@ -84,8 +85,8 @@ impl Slots {
         Some(Location::new(space, holder.page()))
     }
 
-    /// Forgets an ended process. Its pages have no place from now on; [`Slots::tidy`] has still to clear
-    /// their entries.
+    /// Forgets an ended process. Its pages have no place from now on; [`Slots::tidy`] has still to
+    /// clear their entries.
     pub fn forget(&mut self, space: Space) {
         self.tenants.leave(space);
     }
@@ -160,7 +161,8 @@ mod tests {
     #[test]
     fn what_no_area_and_no_program_has_is_not_noted() {
         let mut slots = Slots::default();
-        // An area's header counts its pages in 32 bits; the entry of a migrating page names its frame.
+        // An area's header counts its pages in 32 bits; the entry of a migrating page names its
+        // frame.
         for (at, slot) in [(1, 1 << 32), (1 << 44, 1), (u64::MAX, 1), (1, u64::MAX)] {
             slots.note(page(at), Slot(slot));
             assert_eq!(slots.slot(page(at)), None);

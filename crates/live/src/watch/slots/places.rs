@@ -7,7 +7,8 @@ use terrace_policy::{Page, Slot};
 pub(super) const TYPE_SHIFT: u32 = 56;
 /// Places in a chunk, as in a cluster of the kernel.
 const CHUNK: u64 = 512;
-/// Largest number of places of an area: its header counts them in 32 bits (Linux, `union swap_header`).
+/// Largest number of places of an area: its header counts them in 32 bits (Linux, `union
+/// swap_header`).
 const AREA: u64 = 1 << 32;
 /// Marks the absence of a chunk.
 const NONE: u32 = u32::MAX;
@@ -75,7 +76,8 @@ impl Places {
         (number != NONE).then(|| cell(number, index))
     }
 
-    /// Returns the cell of a place, whose chunk is made if necessary; `None` if it is no place of an area.
+    /// Returns the cell of a place, whose chunk is made if necessary; `None` if it is no place of
+    /// an area.
     pub fn enter(&mut self, slot: Slot) -> Option<Cell> {
         let (area, chunk, index) = parts(slot)?;
         if self.areas.len() <= area {

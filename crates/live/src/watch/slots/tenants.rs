@@ -1,7 +1,7 @@
 //! The owners of the pages in places: address spaces under numbers of a few bits.
 //!
-//! A number outlives its address space until no entry names it, so that an ended process is forgotten
-//! at once and its entries are cleared later.
+//! A number outlives its address space until no entry names it, so that an ended process is
+//! forgotten at once and its entries are cleared later.
 
 use std::collections::VecDeque;
 

@@ -1,13 +1,14 @@
-//! How long a program waits at its faults: median, 99th percentile and worst, over the run and over time.
+//! How long a program waits at its faults: median, 99th percentile and worst, over the run and over
+//! time.
 //!
-//! The kernel has an event for the beginning of each fault and one for its end, both with the thread and the time; the
-//! difference is the wait. It tells only at the end whether a fault was major, so the beginnings of all faults are
-//! sampled, and the ends of all, because a minor fault waits as well: for a page that is on its way already, or until
-//! another page has left. A minor fault counts as a wait if it took 20 us or longer; one that finds its page takes less
-//! than 5.
+//! The kernel has an event for the beginning of each fault and one for its end, both with the
+//! thread and the time; the difference is the wait. It tells only at the end whether a fault was
+//! major, so the beginnings of all faults are sampled, and the ends of all, because a minor fault
+//! waits as well: for a page that is on its way already, or until another page has left. A minor
+//! fault counts as a wait if it took 20 us or longer; one that finds its page takes less than 5.
 //!
-//! Each event takes 0.6 us of the program's time, so each fault takes 1.2 us more, in every way of running it alike.
-//! Nothing is measured unless that is asked for.
+//! Each event takes 0.6 us of the program's time, so each fault takes 1.2 us more, in every way of
+//! running it alike. Nothing is measured unless that is asked for.
 
 mod faults;
 mod record;
@@ -108,7 +109,8 @@ impl Waits {
     /// Starts to measure.
     ///
     /// # Errors
-    /// A failure if the kernel has no such events, the privilege is missing, or no thread can be started.
+    /// A failure if the kernel has no such events, the privilege is missing, or no thread can be
+    /// started.
     pub fn measure(of: &Whose) -> Result<Self> {
         let streams = FaultStream::open_all(of)?;
         let record = Arc::new(Mutex::new(Record::new(clock::now())?));

@@ -1,20 +1,23 @@
-//! What a program writes to a tier of zram: a thread looks at the contents of the places in which its pages lie.
+//! What a program writes to a tier of zram: a thread looks at the contents of the places in which
+//! its pages lie.
 //!
-//! The page tables tell at which place of the tier a page lies, and the device tells what the place holds. This is
-//! what was written of the page, as long as three things are minded:
+//! The page tables tell at which place of the tier a page lies, and the device tells what the place
+//! holds. This is what was written of the page, as long as three things are minded:
 //!
-//! - A place may hold what another page has left there: the kernel writes nothing of a page of zeros (Linux 6.12,
-//!   mm/page_io.c), and does not tell which pages these are. zram empties a place that is given up
-//!   (`swap_slot_free_notify`), a disk does not; so what is written to a disk cannot be told in this way.
-//! - A place may not be written yet. Then it holds zeros; so it is looked at when its page is found there again. A
-//!   page that the kernel keeps unwritten for longer counts as zeros.
+//! - A place may hold what another page has left there: the kernel writes nothing of a page of
+//!   zeros (Linux 6.12, mm/page_io.c), and does not tell which pages these are. zram empties a
+//!   place that is given up (`swap_slot_free_notify`), a disk does not; so what is written to a
+//!   disk cannot be told in this way.
+//! - A place may not be written yet. Then it holds zeros; so it is looked at when its page is found
+//!   there again. A page that the kernel keeps unwritten for longer counts as zeros.
 //! - The page may have left before its place was read. So its page table is read again afterwards.
 //!
-//! A page that is found at one place, and later at another, was written in between, once or more often. What is
-//! counted is a part of what the kernel has written, and [`Written`] is to be told beside that. A page that goes back
-//! to the place where it lay is taken not to be written, as clean pages go back; one that processes share since a fork
-//! counts for each. Where a round over all
-//! pages would take long, it goes over a part of them, the same each time: what a page held before has to be known.
+//! A page that is found at one place, and later at another, was written in between, once or more
+//! often. What is counted is a part of what the kernel has written, and [`Written`] is to be told
+//! beside that. A page that goes back to the place where it lay is taken not to be written, as
+//! clean pages go back; one that processes share since a fork counts for each. Where a round over
+//! all pages would take long, it goes over a part of them, the same each time: what a page held
+//! before has to be known.
 
 mod pages;
 
@@ -44,7 +47,8 @@ use pages::{BYTES, Pages};
 const BLOCK: usize = 64;
 /// Processor time of a round at which it ends, and the next goes over half as many pages.
 const LONG: Duration = Duration::from_millis(20);
-/// How many times as long as a round the thread rests after it: it takes a tenth of a processor at most.
+/// How many times as long as a round the thread rests after it: it takes a tenth of a processor at
+/// most.
 const REST: u32 = 9;
 /// The least rest.
 const LEAST_REST: Duration = Duration::from_millis(20);
@@ -134,8 +138,8 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// Looks at a part of the pages of all processes, and returns the processor time that it took. The next part
-    /// is a half of it if that was long, and twice as large if it was short.
+    /// Looks at a part of the pages of all processes, and returns the processor time that it took.
+    /// The next part is a half of it if that was long, and twice as large if it was short.
     fn round(&mut self, stop: &AtomicBool) -> Duration {
         let began = processor_time();
         let took = || processor_time().saturating_sub(began);
@@ -149,7 +153,8 @@ impl Watcher {
         took
     }
 
-    /// Looks at the pages of all processes until it is told to stop, and returns whether it came to their end.
+    /// Looks at the pages of all processes until it is told to stop, and returns whether it came to
+    /// their end.
     fn look_until(&mut self, stop: impl Fn() -> bool) -> bool {
         let processes = processes_in(&self.group);
         let spaces: Vec<Space> = processes.into_iter().map(Space).collect();

@@ -9,7 +9,8 @@ pub(super) const BYTES: usize = terrace_policy::PAGE_BYTES as usize;
 /// Bytes of the word that a same-filled page repeats (Linux, drivers/block/zram: ZRAM_SAME).
 const WORD: usize = 8;
 
-/// Writes of which the contents were looked at. A page that is found at another place was written there.
+/// Writes of which the contents were looked at. A page that is found at another place was written
+/// there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Writes that were looked at, pages of zeros included.
@@ -43,9 +44,9 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Notes that a page was found at a place, and returns whether its contents there are to be looked at. They are
-    /// when the page is found there again: a place holds zeros until its page is written, and pages of all kinds
-    /// are to wait equally long.
+    /// Notes that a page was found at a place, and returns whether its contents there are to be
+    /// looked at. They are when the page is found there again: a place holds zeros until its page
+    /// is written, and pages of all kinds are to wait equally long.
     pub fn found(&mut self, at: Location, slot: u64) -> bool {
         let pages = self.spaces.entry(at.space).or_default();
         match pages.get_mut(&at.page) {
@@ -64,8 +65,8 @@ impl Pages {
         false
     }
 
-    /// Counts the write of a page that is [to be looked at](Self::found), and was found at its place before and
-    /// after that held this.
+    /// Counts the write of a page that is [to be looked at](Self::found), and was found at its
+    /// place before and after that held this.
     pub fn look(&mut self, at: Location, contents: &[u8; BYTES]) {
         let pages = self.spaces.get_mut(&at.space);
         let Some(held) = pages.and_then(|pages| pages.get_mut(&at.page)) else {
@@ -183,8 +184,8 @@ mod tests {
     }
 
     proptest! {
-        /// A program writes pages to fresh places of a memory, and all that is in it is looked at after some of the
-        /// writes, twice. The slow twin keeps the contents of the last look.
+        /// A program writes pages to fresh places of a memory, and all that is in it is looked at
+        /// after some of the writes, twice. The slow twin keeps the contents of the last look.
         #[test]
         fn what_is_looked_at_is_counted_right(
             writes in prop::collection::vec((0..4_u64, 0..3_u8, 0..2_u8, any::<bool>()), 1..60)

@@ -31,12 +31,12 @@ settings! {
     /// Settings of `ari`: every choice that the chapter discusses, with the chapter's value as the
     /// default wherever it states or implies one.
     ///
-    /// Other values do better on the 21 programs of `papers/fedorov-2016-ch2`, where they were found:
-    /// epochs of 30,000 requests, tags of 12 bits, and lines that are written back low, too, save
-    /// 33.4 % of LRU's write-backs and 11.2 % of its misses there, the defaults 26.7 and 6.1. Three
-    /// of these programs (hmmer, network, glpsol) were resized with the goal in view: the shape of
-    /// figure 2.1, and 25 % fewer write-backs. Without them the savings are 10.8 and 7.0 %, with the
-    /// defaults 7.6 and 4.0.
+    /// Other values do better on the 21 programs of `papers/fedorov-2016-ch2`, where they were
+    /// found: epochs of 30,000 requests, tags of 12 bits, and lines that are written back low, too,
+    /// save 33.4 % of LRU's write-backs and 11.2 % of its misses there, the defaults 26.7 and 6.1.
+    /// Three of these programs (hmmer, network, glpsol) were resized with the goal in view: the
+    /// shape of figure 2.1, and 25 % fewer write-backs. Without them the savings are 10.8 and 7.0
+    /// %, with the defaults 7.6 and 4.0.
     pub struct AriSettings(geometry: Geometry) {
         // 2.5.4, item 6.
         /// partitions that are tried, from 0Hm to mHm

@@ -236,8 +236,8 @@ mod tests {
     }
 
     /// Two lines are written every 12 requests, and two read as often; in between others pass. All
-    /// four are as old and would be read or written as soon: those that are written stay where their
-    /// loss costs more.
+    /// four are as old and would be read or written as soon: those that are written stay where
+    /// their loss costs more.
     #[test]
     fn lines_that_are_written_again_stay_dirty() {
         let run = |text| {

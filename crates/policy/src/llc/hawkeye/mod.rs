@@ -213,10 +213,10 @@ mod tests {
         Hawkeye::new(geometry, &mut Params::parse(text).unwrap()).unwrap()
     }
 
-    /// Counters of one bit: an instruction is friendly or averse at once. 0xA asks for lines 1 and 2
-    /// again and again, 0xB scans. The first line of 0xB evicts one of 0xA, which makes 0xA averse
-    /// until OPT tells that its lines should have been kept; evictions of its own do the same to
-    /// 0xB, and OPT does not save it.
+    /// Counters of one bit: an instruction is friendly or averse at once. 0xA asks for lines 1 and
+    /// 2 again and again, 0xB scans. The first line of 0xB evicts one of 0xA, which makes 0xA
+    /// averse until OPT tells that its lines should have been kept; evictions of its own do the
+    /// same to 0xB, and OPT does not save it.
     #[test]
     fn scans_turn_averse_and_loops_friendly() {
         let geometry = Geometry { sets: 1, ways: 2 };
@@ -228,7 +228,8 @@ mod tests {
             // OPT held line 1: 0xA is friendly. Line 2 is the oldest and goes: averse again, so
             // line 1 comes in with 7.
             Step::load(1, 0xA).evicts(2),
-            // OPT held line 2 as well: friendly. Line 1 goes first, with its 7: no instruction was wrong.
+            // OPT held line 2 as well: friendly. Line 1 goes first, with its 7: no instruction was
+            // wrong.
             Step::load(2, 0xA).evicts(1),
             // 3 has 1, 2 has 0: 3 goes, and 0xB is averse. Line 4 comes in with 7.
             Step::load(4, 0xB).evicts(3),

@@ -219,7 +219,8 @@ mod tests {
             // comes after the choice, and before the new line's ETR, which is the highest now.
             Step::load(line(6), 0xB).evicts(line(5)),
             Step::load(line(7), 0xB).bypasses(),
-            // A write-back does not pass by, and goes where the highest was. It is overdue, 2 is not.
+            // A write-back does not pass by, and goes where the highest was. It is overdue, 2 is
+            // not.
             Step::write_back(line(8)).evicts(line(6)),
             Step::load(line(9), 0xA).evicts_dirty(line(8)),
             Step::load(line(2), 0xA).hits(),
@@ -228,8 +229,8 @@ mod tests {
         run(GEOMETRY, Box::new(policy), &steps);
     }
 
-    /// Four ways: distances go up to 31, and those over 26 are never. Time goes down by one in eight
-    /// requests.
+    /// Four ways: distances go up to 31, and those over 26 are never. Time goes down by one in
+    /// eight requests.
     #[test]
     fn the_longest_overdue_goes() {
         let geometry = Geometry { sets: 1, ways: 4 };

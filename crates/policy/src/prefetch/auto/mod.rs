@@ -7,8 +7,9 @@
 //! becomes active; one that is far from it, or was active and lost, pauses and then starts as a
 //! shadow again.
 //!
-//! Time saved and lost is that of [`Worth`], at the machine's [`Costs`]. Fedorov 2016, 5.4.4.5 weighs predictors by their
-//! observed accuracy; Awad 2016, 5.3 leaves turning prefetching on and off to others.
+//! Time saved and lost is that of [`Worth`], at the machine's [`Costs`]. Fedorov 2016, 5.4.4.5
+//! weighs predictors by their observed accuracy; Awad 2016, 5.3 leaves turning prefetching on and
+//! off to others.
 
 mod shadow;
 

@@ -1,5 +1,5 @@
-//! Nest: the passes that a stream makes, each beginning at a constant distance from the last, as over the
-//! next column of a matrix, or at the same place, as in a cyclic pass over an array.
+//! Nest: the passes that a stream makes, each beginning at a constant distance from the last, as
+//! over the next column of a matrix, or at the same place, as in a cyclic pass over an array.
 
 /// Passes of equal length whose starts lie at a constant distance.
 #[derive(Clone, Copy, Debug)]

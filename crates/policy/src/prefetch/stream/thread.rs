@@ -75,8 +75,9 @@ impl ThreadState {
     }
 
     /// Returns a stride that has served this thread, if this fault and an earlier one are some of
-    /// its steps apart, and the number of these steps. A walk over the next column of a matrix faults only on rows whose page the
-    /// last column did not touch, so it cannot show its stride by itself.
+    /// its steps apart, and the number of these steps. A walk over the next column of a matrix
+    /// faults only on rows whose page the last column did not touch, so it cannot show its stride
+    /// by itself.
     pub(super) fn stride_again(&self, fault: &Fault) -> Option<(i64, u64)> {
         self.proven().find_map(|stride| {
             self.stray_addresses.iter().find_map(|stray| {
@@ -90,8 +91,8 @@ impl ThreadState {
         })
     }
 
-    /// Returns the stride of this fault and two earlier ones, and the number of steps from the first
-    /// of them to this one.
+    /// Returns the stride of this fault and two earlier ones, and the number of steps from the
+    /// first of them to this one.
     pub(super) fn stride_anew(&self, fault: &Fault) -> Option<(i64, u64)> {
         let distance = self.stride_to(fault)?;
         let stride = self.reduce(distance);

@@ -196,8 +196,8 @@ impl Track {
 
     /// Whether a fault within the predicted range needs a new prediction. Such a fault shows that
     /// the prediction failed there: pages that were in memory have been evicted since, the oldest
-    /// first. But mostly the fetch is only late, and what follows is on its way: only the second half of
-    /// what was predicted is worth to be looked at again.
+    /// first. But mostly the fetch is only late, and what follows is on its way: only the second
+    /// half of what was predicted is worth to be looked at again.
     pub(super) fn is_due_again(&self, element: u64) -> bool {
         element >= self.renewed + self.frontier.saturating_sub(self.renewed) / 2
     }

@@ -24,8 +24,8 @@ use super::{Buffer, Done, Read, Side, Slow, Wait, Write};
 use crate::descriptor::Kept;
 use part::Part;
 
-/// Transfers that the kernel is given at once. A disk that is asked for 32 pages at once reads three times
-/// as many a second as for one at a time.
+/// Transfers that the kernel is given at once. A disk that is asked for 32 pages at once reads
+/// three times as many a second as for one at a time.
 const DEPTH: usize = 64;
 
 /// Pages that are written, or read ahead, as one transfer if their places lie in a row.
@@ -39,7 +39,8 @@ pub struct Disk {
     flights: FxHashMap<u32, Flight>,
     /// Transfers of neighbours, by the ticket of the first.
     rows: FxHashMap<u32, Row>,
-    /// Writes that were begun, and that the kernel is not given yet: neighbours, of which more may follow.
+    /// Writes that were begun, and that the kernel is not given yet: neighbours, of which more may
+    /// follow.
     gathered: Vec<Whole>,
     done: VecDeque<Done>,
     layers: Layers,
@@ -106,11 +107,12 @@ impl Disk {
         Ok(Self::over(file, Some(directory)))
     }
 
-    /// Takes a block device for as long as this is: one that nothing uses, and that is blank. It is cleared
-    /// when this is dropped.
+    /// Takes a block device for as long as this is: one that nothing uses, and that is blank. It is
+    /// cleared when this is dropped.
     ///
     /// # Errors
-    /// Returns those of [`Device::take`], and a failure if the device cannot be opened past the page cache.
+    /// Returns those of [`Device::take`], and a failure if the device cannot be opened past the
+    /// page cache.
     pub fn on_device(path: &Path) -> Result<Self> {
         let device = Device::take(path)?;
         let mut disk = Self::on_taken(device.path())?;
@@ -131,8 +133,8 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Uses an open file or block device, whose contents are overwritten from the start on. It is best opened
-    /// with `O_DIRECT`.
+    /// Uses an open file or block device, whose contents are overwritten from the start on. It is
+    /// best opened with `O_DIRECT`.
     pub fn new(file: File) -> Self {
         Self::over(file, None)
     }
@@ -258,8 +260,8 @@ impl Disk {
             && let Some(part) = ring.waiting.pop_front()
         {
             let entry = part.entry(self.layers.file(part.layer).as_raw_fd());
-            // SAFETY: the buffer lives in `flights` until the part's end is taken, or the ring is dropped,
-            // which waits for it. The ring has more places than parts are under way.
+            // SAFETY: the buffer lives in `flights` until the part's end is taken, or the ring is
+            // dropped, which waits for it. The ring has more places than parts are under way.
             unsafe { ring.ring.submission().push(&entry) }.expect("a ring that is not full");
             ring.under_way += 1;
             any = true;
@@ -300,7 +302,8 @@ impl Disk {
         }
     }
 
-    /// A row was transferred. If that failed, each of its pages is transferred by itself: others may succeed.
+    /// A row was transferred. If that failed, each of its pages is transferred by itself: others
+    /// may succeed.
     fn row_ended(&mut self, row: Row, result: &io::Result<()>) {
         for page in row.pages {
             match result {

@@ -13,7 +13,8 @@ pub(super) struct Part {
     pub ticket: u32,
     pub write: bool,
     pub layer: u8,
-    /// Buffers of a [`Row`], if it is the transfer of one; the number of bytes is that of all of them.
+    /// Buffers of a [`Row`], if it is the transfer of one; the number of bytes is that of all of
+    /// them.
     pub row: Option<(*const libc::iovec, u32)>,
     /// The buffer of its flight at the part's first byte.
     pub bytes: *mut u8,
@@ -45,7 +46,8 @@ impl Part {
         entry.user_data(self.data())
     }
 
-    /// Returns what the end of the part is known by: its ticket, and the bytes that it has if all went well.
+    /// Returns what the end of the part is known by: its ticket, and the bytes that it has if all
+    /// went well.
     pub fn data(self) -> u64 {
         u64::from(self.number) << 32 | u64::from(self.ticket)
     }

@@ -1,21 +1,21 @@
 //! A memory on the bus: banks with an open row each, and a write buffer.
 //!
-//! Reads are served in the order of their arrival. Writes wait in the buffer until their bank and the
-//! bus are idle; a write to a full buffer waits until the oldest write is done (Fedorov 2016, 2.4.4), and half of the
-//! buffer is written with it, as turning the bus takes time. A
-//! row stays open until another row of its bank is needed. The bank of a row is a hash of its number,
-//! so that a line and its victim are rarely in one bank (Zhang et al., MICRO 2000).
+//! Reads are served in the order of their arrival. Writes wait in the buffer until their bank and
+//! the bus are idle; a write to a full buffer waits until the oldest write is done (Fedorov 2016,
+//! 2.4.4), and half of the buffer is written with it, as turning the bus takes time. A row stays
+//! open until another row of its bank is needed. The bank of a row is a hash of its number, so that
+//! a line and its victim are rarely in one bank (Zhang et al., MICRO 2000).
 //!
-//! A bank opens a row no sooner than the row cycle (tRC) after the one before, and all banks together no more than
-//! four in a time (tFAW); lines of an open row follow each other as fast as the bus takes them. A request that waits for
-//! its bank leaves the bus to others ([`Bus`]).
+//! A bank opens a row no sooner than the row cycle (tRC) after the one before, and all banks
+//! together no more than four in a time (tFAW); lines of an open row follow each other as fast as
+//! the bus takes them. A request that waits for its bank leaves the bus to others ([`Bus`]).
 //!
-//! Where a technology has an `array_write`, writes change the open row alone. When it is closed, the bank is busy for
-//! that time, and each line that was changed is written to its cells once; energy and lifetime count those (Lee et al.,
-//! ISCA 2009, 5).
+//! Where a technology has an `array_write`, writes change the open row alone. When it is closed,
+//! the bank is busy for that time, and each line that was changed is written to its cells once;
+//! energy and lifetime count those (Lee et al., ISCA 2009, 5).
 //!
-//! A read of a line in the write buffer goes to memory all the same, and writes are not merged on their way: there
-//! are as many reads as misses and as many writes as write-backs.
+//! A read of a line in the write buffer goes to memory all the same, and writes are not merged on
+//! their way: there are as many reads as misses and as many writes as write-backs.
 
 use std::collections::VecDeque;
 use std::ops::Sub;
@@ -51,7 +51,8 @@ struct Latencies {
     same_row: u64,
     row_cycle: u64,
     four_rows: u64,
-    /// Of what was changed in a row, when it is closed; `None` where writes reach the cells at once.
+    /// Of what was changed in a row, when it is closed; `None` where writes reach the cells at
+    /// once.
     array_write: Option<u64>,
 }
 
@@ -97,7 +98,8 @@ impl Sub for Transfers {
 
 /// Rows that may be opened in [`Latencies::four_rows`].
 const ROWS: usize = 4;
-/// Openings of rows that are known at most; a row is opened only after those that are not known any more.
+/// Openings of rows that are known at most; a row is opened only after those that are not known any
+/// more.
 const KNOWN_ROWS: usize = 32;
 
 #[derive(Clone, Debug, Default)]
@@ -180,8 +182,8 @@ impl Chips {
         })
     }
 
-    /// Returns the energy of these transfers and this time, in joules; `None` where the technology has no
-    /// powers.
+    /// Returns the energy of these transfers and this time, in joules; `None` where the technology
+    /// has no powers.
     pub fn consumed(&self, transfers: Transfers, elapsed: Nanos) -> Option<Consumed> {
         let row = Energy::of(&self.technology, Unit::Line)?;
         let in_row = Energy::of(&self.technology, Unit::LineInRow)?;
@@ -207,8 +209,8 @@ impl Chips {
     }
 
     /// Returns the years until the cells wear out, if they are written evenly at this rate of
-    /// [`Transfers::array_writes`] (Fedorov 2016, 2.4.5); `None` where nothing is written or the endurance is not
-    /// known.
+    /// [`Transfers::array_writes`] (Fedorov 2016, 2.4.5); `None` where nothing is written or the
+    /// endurance is not known.
     pub fn lifetime(&self, writes: u64, line: u64, elapsed: Nanos) -> Option<f64> {
         let endurance = self.technology.endurance.as_ref()?.value;
         let writes_a_cell = (writes * line) as f64 / self.capacity.0 as f64;
@@ -224,8 +226,8 @@ impl Memory {
         at + (done - self.now)
     }
 
-    /// Writes a line for a core whose clock is at `at`, and returns the time at which the write buffer
-    /// has room for it.
+    /// Writes a line for a core whose clock is at `at`, and returns the time at which the write
+    /// buffer has room for it.
     pub fn write(&mut self, line: u64, at: u64) -> u64 {
         self.arrive(at);
         let until = match self.buffer.len() < self.write_buffer {
@@ -238,8 +240,8 @@ impl Memory {
         at + until.saturating_sub(self.now)
     }
 
-    /// Writes half of the full buffer, or `line` where there is none, and returns the time at which the first write
-    /// is done.
+    /// Writes half of the full buffer, or `line` where there is none, and returns the time at which
+    /// the first write is done.
     fn drain(&mut self, line: u64) -> u64 {
         let Some((first, since)) = self.buffer.pop_front() else {
             return self.transfer(line, self.now, true);
@@ -325,7 +327,8 @@ impl Memory {
         done
     }
 
-    /// Opens a row, after the changes of the one before are in its cells, and returns the time at which that begins.
+    /// Opens a row, after the changes of the one before are in its cells, and returns the time at
+    /// which that begins.
     fn open(&mut self, index: usize, row: u64, earliest: u64) -> u64 {
         let Latencies {
             row_cycle,
@@ -348,8 +351,8 @@ impl Memory {
         start
     }
 
-    /// Returns the first time from `earliest` on at which a row can be opened so that no five are opened within `time`,
-    /// and notes it.
+    /// Returns the first time from `earliest` on at which a row can be opened so that no five are
+    /// opened within `time`, and notes it.
     fn among_four(&mut self, earliest: u64, time: u64) -> u64 {
         let mut start = earliest.max(self.clear);
         while let Some(later) = self.crowded_until(start, time) {
@@ -364,7 +367,8 @@ impl Memory {
         start
     }
 
-    /// Returns the next time to look at if a row that is opened at `start` is one of five within `time`.
+    /// Returns the next time to look at if a row that is opened at `start` is one of five within
+    /// `time`.
     fn crowded_until(&self, start: u64, time: u64) -> Option<u64> {
         let place = self.opened_before(start);
         let after = self.opened.len() - place;

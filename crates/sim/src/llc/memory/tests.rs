@@ -113,8 +113,8 @@ fn requests() -> impl Strategy<Value = Vec<(u64, u64, bool)>> {
 }
 
 proptest! {
-    /// Banks and rows keep their distances, and every line that was written is written to its cells once a visit
-    /// of its row.
+    /// Banks and rows keep their distances, and every line that was written is written to its cells
+    /// once a visit of its row.
     #[test]
     fn rows_keep_their_distance(requests in requests(), technology in prop::sample::select(vec!["dram", "pcm-row"])) {
         let mut memory = memory(technology, 4);
@@ -147,17 +147,18 @@ proptest! {
         prop_assert!(found.array_writes <= found.all_writes());
         prop_assert!(found.array_writes >= u64::from(found.all_writes() > 0));
         opened.sort_unstable();
-        // A bank may open several rows between two looks at it, so only those that were seen are compared.
+        // A bank may open several rows between two looks at it, so only those that were seen are
+        // compared.
         for five in opened.windows(ROWS + 1) {
             prop_assert!(technology != "dram" || five[ROWS] >= five[0] + memory.latencies.four_rows);
         }
     }
 }
 
-/// Saturated with requests of which one in ten writes, as Kim, Yang and Mutlu compared five simulators (Ramulator: A
-/// Fast and Extensible DRAM Simulator, CAL 2015, section 4.2 and table 3; parameters: note 5, and the README of the
-/// simulator): DDR3-1600K, 11-11-11, one rank, open rows, 32 requests of each kind in the queue.
-/// Returns nanoseconds a request.
+/// Saturated with requests of which one in ten writes, as Kim, Yang and Mutlu compared five
+/// simulators (Ramulator: A Fast and Extensible DRAM Simulator, CAL 2015, section 4.2 and table 3;
+/// parameters: note 5, and the README of the simulator): DDR3-1600K, 11-11-11, one rank, open rows,
+/// 32 requests of each kind in the queue. Returns nanoseconds a request.
 fn saturated(mut line: impl FnMut(u64) -> u64) -> f64 {
     let (requests, queue, cycle) = (200_000, 32, 1_250);
     let mut memory = memory("dram", queue);
@@ -191,8 +192,8 @@ fn saturated(mut line: impl FnMut(u64) -> u64) -> f64 {
     end as f64 / 1000.0 / requests as f64
 }
 
-/// The cycles of 100 million requests, in millions: 652 at random and 411 in order by Ramulator; 645 to 666 and
-/// 406 to 413 by four others.
+/// The cycles of 100 million requests, in millions: 652 at random and 411 in order by Ramulator;
+/// 645 to 666 and 406 to 413 by four others.
 #[test]
 fn a_saturated_memory_is_as_fast_as_other_simulators_say() {
     let mut state = 1_u64;

@@ -26,10 +26,10 @@ pub struct Sinks<'a> {
 
 /// Simulates the private levels of all programs once, and all last-level caches on their requests.
 ///
-/// Caches are simulated in parallel, while the next requests are made; the results are the same on any
-/// number of processors. Several cores take turns by time, that of the first cache whose policy foresees nothing,
-/// with its first memory, so that all caches see the same requests; without one, programs do by
-/// instructions, and their threads keep to the order of their trace. `progress` is
+/// Caches are simulated in parallel, while the next requests are made; the results are the same on
+/// any number of processors. Several cores take turns by time, that of the first cache whose policy
+/// foresees nothing, with its first memory, so that all caches see the same requests; without one,
+/// programs do by instructions, and their threads keep to the order of their trace. `progress` is
 /// called with the number of accesses after every batch.
 ///
 /// # Errors
@@ -115,8 +115,8 @@ pub fn run(
     })
 }
 
-/// Returns the cache by whose time cores take turns, if they do, which serves requests as they are made; and the caches that
-/// serve them afterwards.
+/// Returns the cache by whose time cores take turns, if they do, which serves requests as they are
+/// made; and the caches that serve them afterwards.
 fn first_by_time<'s, 'c, 'l>(
     by_time: bool,
     caches: &'s mut [(&'l Llc, &'c mut Shared)],

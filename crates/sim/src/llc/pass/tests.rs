@@ -67,7 +67,8 @@ struct Core {
     counts: FxHashMap<u16, u64>,
 }
 
-/// Makes one access at a time, that of the core which is the first to make its next one; returns requests and results.
+/// Makes one access at a time, that of the core which is the first to make its next one; returns
+/// requests and results.
 fn slow(settings: &LlcMachine, meta: &Meta, rows: &Block, cores: usize) -> (Vec<Access>, String) {
     let (lines, levels) = (settings.lines().unwrap(), settings.levels().unwrap());
     let flushes = &settings.flushes;

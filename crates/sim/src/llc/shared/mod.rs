@@ -22,8 +22,8 @@ const PART: usize = 256;
 pub struct Shared {
     cache: Cache,
     lines: Lines,
-    /// Counts by core; empty where there is one core. A victim counts for the core whose line replaced
-    /// it; [`Counts::dirtied`], which only the cache knows, stays 0.
+    /// Counts by core; empty where there is one core. A victim counts for the core whose line
+    /// replaced it; [`Counts::dirtied`], which only the cache knows, stays 0.
     by_core: Vec<Counts>,
     /// Requests of an epoch, and requests left of the current one.
     epoch: Option<(u64, u64)>,
@@ -114,8 +114,8 @@ impl Shared {
         }
     }
 
-    /// Returns the end of the requests that can be served together, without an epoch or the end of the
-    /// warm-up among them.
+    /// Returns the end of the requests that can be served together, without an epoch or the end of
+    /// the warm-up among them.
     fn end_of_part(&self, begin: usize, batch: &Batch) -> usize {
         let left = self.epoch.map_or(u64::MAX, |(_, left)| left);
         let most = usize::try_from(left).map_or(PART, |left| left.min(PART));
@@ -208,8 +208,8 @@ impl Shared {
         self.memory_sides.iter_mut().for_each(MemorySide::measure);
     }
 
-    /// Returns the time of a core at an instruction before the first memory, in picoseconds, if it requests nothing
-    /// before; 0 if there is no memory.
+    /// Returns the time of a core at an instruction before the first memory, in picoseconds, if it
+    /// requests nothing before; 0 if there is no memory.
     pub fn time_at(&self, core: usize, instruction: u64) -> u64 {
         let memory = self.memory_sides.first();
         memory.map_or(0, |memory| memory.time_at(core, instruction))
@@ -255,8 +255,8 @@ impl Shared {
         }
     }
 
-    /// Returns the hits after the warm-up by stack position: the number of lines of the set that were
-    /// used more recently; `None` where the policy does not keep that order.
+    /// Returns the hits after the warm-up by stack position: the number of lines of the set that
+    /// were used more recently; `None` where the policy does not keep that order.
     fn positions(&self) -> Option<Vec<u64>> {
         let mut positions = self.cache.tags().positions().to_vec();
         let knows = positions.iter().any(|hits| *hits > 0);

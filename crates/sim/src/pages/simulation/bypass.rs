@@ -1,4 +1,5 @@
-//! Access to a line where slow memory serves lines by itself, and moves of pages between it and DRAM.
+//! Access to a line where slow memory serves lines by itself, and moves of pages between it and
+//! DRAM.
 
 use terrace_base::Nanos;
 use terrace_policy::migration::{Move, Side};
@@ -14,8 +15,8 @@ use super::fault::Part;
 use crate::workload::{Reference, Target};
 
 impl Simulation {
-    /// Lets a thread access a line of a page. It goes on running: an access to slow memory takes longer, and that is
-    /// all.
+    /// Lets a thread access a line of a page. It goes on running: an access to slow memory takes
+    /// longer, and that is all.
     pub(super) fn access(&mut self, index: usize, touch: Reference, target: Target) {
         if touch.is_write_back() {
             return self.write_line(index, touch.page(), target);
@@ -115,7 +116,8 @@ impl Simulation {
         self.carry_out(index);
     }
 
-    /// Collects the accessed bits for the policy. They are cleared, of which processors have to be told.
+    /// Collects the accessed bits for the policy. They are cleared, of which processors have to be
+    /// told.
     fn scan(&mut self, index: usize) {
         let mut accessed = Vec::new();
         for page in (0..self.store.len() as u32).map(PageId) {

@@ -9,9 +9,9 @@ use super::Simulation;
 use crate::intern::PageTable;
 
 impl Simulation {
-    /// Lets a page go from DRAM and from the tier, without a write: its next touch is a first one. A transfer that is
-    /// under way ends all the same. A page for which a thread waits stays: the thread touched it at a later time,
-    /// and was simulated before.
+    /// Lets a page go from DRAM and from the tier, without a write: its next touch is a first one.
+    /// A transfer that is under way ends all the same. A page for which a thread waits stays: the
+    /// thread touched it at a later time, and was simulated before.
     pub(super) fn discard(&mut self, page: PageId, now: Nanos, pages: &PageTable) {
         let flags = self.store.flags(page);
         if !flags.any(Flags::KNOWN) || self.is_waited_for(page) {

@@ -14,8 +14,8 @@ use crate::intern::PageTable;
 use crate::workload::Reference;
 
 impl Simulation {
-    /// Lets a thread touch a page, which it leaves with nothing but `zeros`, as far as these are dropped. Returns whether
-    /// the thread may have left the running state.
+    /// Lets a thread touch a page, which it leaves with nothing but `zeros`, as far as these are
+    /// dropped. Returns whether the thread may have left the running state.
     #[inline]
     pub(super) fn touch(
         &mut self,
@@ -52,7 +52,8 @@ impl Simulation {
         true
     }
 
-    /// Notes that a page holds zeros from now on, or no longer. If it was not stored to, it was changed by other means.
+    /// Notes that a page holds zeros from now on, or no longer. If it was not stored to, it was
+    /// changed by other means.
     #[cold]
     fn note_zeros(&mut self, page: PageId, zeros: bool, flags: Flags) {
         if flags.any(Flags::KNOWN) {
@@ -291,7 +292,8 @@ impl Simulation {
         }
     }
 
-    /// Has a thread map what it has caused to be fetched since `before` were issued, once it has waited for that.
+    /// Has a thread map what it has caused to be fetched since `before` were issued, once it has
+    /// waited for that.
     fn will_map(&mut self, index: usize, before: u64) {
         if self.settings.work == Work::Synchronous && self.settings.mapped == Mapped::AtArrival {
             self.threads[index].to_map += self.story.issued - before;

@@ -282,8 +282,9 @@ impl Simulation {
         self.threads.iter().filter(own).map(Thread::known).sum()
     }
 
-    /// Returns a program that has not ended, of which no touches are known, or of which threads were created that are not
-    /// known: they may begin before others go on. A thread without touches is given up after a while.
+    /// Returns a program that has not ended, of which no touches are known, or of which threads
+    /// were created that are not known: they may begin before others go on. A thread without
+    /// touches is given up after a while.
     fn unknown_program(&mut self) -> Option<usize> {
         for program in 0..self.programs.len() {
             let of = &self.programs[program];
@@ -298,8 +299,8 @@ impl Simulation {
         None
     }
 
-    /// Returns the thread with the earliest clock among the ready threads, the first of several, and
-    /// the clock of the next.
+    /// Returns the thread with the earliest clock among the ready threads, the first of several,
+    /// and the clock of the next.
     fn turn(&self) -> Option<(usize, Nanos)> {
         let mut first: Option<(usize, Nanos)> = None;
         let mut horizon = NEVER;

@@ -23,7 +23,8 @@ pub(super) enum Departure {
 }
 
 impl Simulation {
-    /// Reads the block of the tier around a page in order of place, as the kernel does; the page itself if it `is_read`.
+    /// Reads the block of the tier around a page in order of place, as the kernel does; the page
+    /// itself if it `is_read`.
     pub(super) fn read_block(
         &mut self,
         page: PageId,
@@ -76,8 +77,9 @@ impl Simulation {
     }
 
     /// Fetches ahead the pages that the predictor proposes while the device is idle. Fetches all of
-    /// them if faults wait for them anyway, if no others are fetched until they are there, and if the engine has no
-    /// queue of its own: its fetches are then demand requests, whatever else waits (CORP, Fedorov 2016, 5.5.2).
+    /// them if faults wait for them anyway, if no others are fetched until they are there, and if
+    /// the engine has no queue of its own: its fetches are then demand requests, whatever else
+    /// waits (CORP, Fedorov 2016, 5.5.2).
     pub(super) fn issue(&mut self, now: Nanos, pages: &PageTable) {
         if self.is_throttled() {
             return;
@@ -245,8 +247,8 @@ impl Simulation {
         }
     }
 
-    /// Reports to the eviction policy the first touch of a page that came in, and evicts the pages that
-    /// should leave. They are unmapped on a processor of the fetches, and delay no thread.
+    /// Reports to the eviction policy the first touch of a page that came in, and evicts the pages
+    /// that should leave. They are unmapped on a processor of the fetches, and delay no thread.
     pub(super) fn let_go(&mut self, came: PageId, foreseen: bool, now: Nanos, pages: &PageTable) {
         let Some(eviction) = &mut self.eviction else {
             return;
@@ -310,8 +312,9 @@ impl Simulation {
         }
     }
 
-    /// Starts the writes of dirty pages that stay in DRAM, which the policy asks for; returns what they are. A page
-    /// that is still being written is written when it leaves, and so are all if the tier holds no page of DRAM.
+    /// Starts the writes of dirty pages that stay in DRAM, which the policy asks for; returns what
+    /// they are. A page that is still being written is written when it leaves, and so are all if
+    /// the tier holds no page of DRAM.
     #[inline]
     pub(super) fn write_staying(&mut self, now: Nanos) -> Vec<Departure> {
         match self.has_writes {

@@ -1,7 +1,7 @@
 //! Lines that caches write back, in traces that have passed caches.
 //!
-//! No thread waits for such a line, and no processor translates its address: what a cache holds is named by where it lies in
-//! memory. So it touches no page, moves none, and no policy sees it.
+//! No thread waits for such a line, and no processor translates its address: what a cache holds is
+//! named by where it lies in memory. So it touches no page, moves none, and no policy sees it.
 
 use terrace_policy::replacement::PageId;
 
@@ -12,10 +12,10 @@ use crate::workload::Target;
 impl Simulation {
     /// Takes a line that a cache writes back, where pages come by faults.
     ///
-    /// A page that is in DRAM is dirty from here on. Where it has left, its line went with it on a machine, as copies and
-    /// transfers of a page are coherent with caches; the trace, whose caches know of no page that leaves, tells of it
-    /// only here. So the page was dirty when it left: it is written to the tier now, once, unless it was written then, or
-    /// is still to be.
+    /// A page that is in DRAM is dirty from here on. Where it has left, its line went with it on a
+    /// machine, as copies and transfers of a page are coherent with caches; the trace, whose caches
+    /// know of no page that leaves, tells of it only here. So the page was dirty when it left: it
+    /// is written to the tier now, once, unless it was written then, or is still to be.
     pub(super) fn write_back(&mut self, index: usize, page: PageId) {
         self.count_write_back(index);
         let flags = self.store.flags(page);
@@ -29,7 +29,8 @@ impl Simulation {
         }
     }
 
-    /// Takes a line that a cache writes back, where slow memory serves lines: it goes to where the page lies.
+    /// Takes a line that a cache writes back, where slow memory serves lines: it goes to where the
+    /// page lies.
     pub(super) fn write_line(&mut self, index: usize, page: PageId, target: Target) {
         self.count_write_back(index);
         let Some(lines) = &mut self.lines else { return };

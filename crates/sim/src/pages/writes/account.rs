@@ -63,9 +63,8 @@ impl Account {
         })
     }
 
-    /// Writes a page to a place, which held `copy` if pages are left as they are and one was written there.
-    /// `scratch` is room for a
-    /// place, whatever it holds.
+    /// Writes a page to a place, which held `copy` if pages are left as they are and one was
+    /// written there. `scratch` is room for a place, whatever it holds.
     pub(super) fn write(
         &mut self,
         page: &Contents,
@@ -105,7 +104,8 @@ impl Account {
         }
     }
 
-    /// Makes the movements of lines that are due. `copies` is what places hold if pages are left as they are.
+    /// Makes the movements of lines that are due. `copies` is what places hold if pages are left as
+    /// they are.
     pub(super) fn settle(&mut self, copies: Option<&[Option<Shared>]>) {
         let compares = self.scheme.coder.depends() == Depends::OnCells;
         let own = &self.own;
@@ -132,7 +132,7 @@ impl Account {
         }
     }
 
-    /// Begins anew to count; what lies where stays.
+    /// Resets the counters, keeps the placement.
     pub(super) fn renew(&mut self) {
         self.pages = 0;
         self.written = Written::default();

@@ -15,13 +15,15 @@ use crate::named::named;
 /// A page of zeros, as programs get memory.
 const ZEROS: &Contents = &[0; size_of::<Contents>()];
 
-/// Contents of a page at some time. Places of the slow memory share them with DRAM until the page changes.
+/// Contents of a page at some time. Places of the slow memory share them with DRAM until the page
+/// changes.
 pub(super) type Shared = Arc<Contents>;
 
 /// The contents of all pages.
 ///
-/// A machine may make touches in another order than they were recorded in. The changes of a page are made in
-/// the order of their versions all the same: one that comes too early waits for those before it.
+/// A machine may make touches in another order than they were recorded in. The changes of a page
+/// are made in the order of their versions all the same: one that comes too early waits for those
+/// before it.
 pub(super) struct Pages {
     pages: Vec<Page>,
     /// Contents of pages that were never changed.
@@ -115,8 +117,8 @@ impl Pages {
             .unwrap_or(&self.zeros)
     }
 
-    /// Returns whether a page was changed since it was last written out or given back, and counts it as written
-    /// out.
+    /// Returns whether a page was changed since it was last written out or given back, and counts
+    /// it as written out.
     pub(super) fn take_changed(&mut self, page: PageId) -> bool {
         let held = &mut self.pages[page.index()];
         let is_new = std::mem::take(&mut held.given_back);
@@ -125,8 +127,8 @@ impl Pages {
         std::mem::take(&mut held.changed) && !(is_new && is_zero())
     }
 
-    /// Forgets that a page was changed: it was given back. What it held is needed still: the next change, which
-    /// comes with its next touch, tells what differs from that.
+    /// Forgets that a page was changed: it was given back. What it held is needed still: the next
+    /// change, which comes with its next touch, tells what differs from that.
     pub(super) fn discard(&mut self, page: PageId) {
         let held = &mut self.pages[page.index()];
         held.changed = false;

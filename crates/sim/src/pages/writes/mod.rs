@@ -1,20 +1,21 @@
 //! What write schemes write of real page contents, and how that wears the slow memory out.
 //!
-//! The machine tells of each touch, with what it changed in the page ([`Writes::touch`]), and of each page
-//! that leaves DRAM ([`Writes::leave`]), or is written and stays ([`Writes::write_back`]). Each scheme of
-//! [`terrace_policy::write`] is then asked what it writes at the place that the page goes to; so all schemes see
-//! the same evictions, in one pass. The machine itself takes the time of writing whole pages, whatever the
-//! schemes save.
+//! The machine tells of each touch, with what it changed in the page ([`Writes::touch`]), and of
+//! each page that leaves DRAM ([`Writes::leave`]), or is written and stays
+//! ([`Writes::write_back`]). Each scheme of [`terrace_policy::write`] is then asked what it writes
+//! at the place that the page goes to; so all schemes see the same evictions, in one pass. The
+//! machine itself takes the time of writing whole pages, whatever the schemes save.
 //!
 //! - [`contents`]: what pages hold in DRAM;
-//! - [`placement`]: the place of a page in the slow memory: its own (`pin`), or the one that was free for
-//!   longest;
-//! - [`account`]: the counts of a scheme, and its wear under each levelling ([`terrace_device::Wear`]), which
-//!   moves lines below the places. A movement programs what the device programs: all cells, or those that
-//!   change if the scheme compares cells.
+//! - [`placement`]: the place of a page in the slow memory: its own (`pin`), or the one that was
+//!   free for longest;
+//! - [`account`]: the counts of a scheme, and its wear under each levelling
+//!   ([`terrace_device::Wear`]), which moves lines below the places. A movement programs what the
+//!   device programs: all cells, or those that change if the scheme compares cells.
 //!
-//! What lies where nothing was written yet is a setting ([`Unwritten`]). Memory is bounded: contents are kept once for DRAM and for all schemes that leave
-//! pages as they are, until a page changes; schemes that look at nothing but the page keep none.
+//! What lies where nothing was written yet is a setting ([`Unwritten`]). Memory is bounded:
+//! contents are kept once for DRAM and for all schemes that leave pages as they are, until a page
+//! changes; schemes that look at nothing but the page keep none.
 
 mod account;
 mod contents;
@@ -55,7 +56,8 @@ impl Writing {
         !self.schemes.is_empty()
     }
 
-    /// Returns the most memory that the simulation of it takes, in a machine with so many pages of DRAM.
+    /// Returns the most memory that the simulation of it takes, in a machine with so many pages of
+    /// DRAM.
     ///
     /// # Errors
     /// A usage error if a setting has a wrong value.
@@ -162,15 +164,17 @@ impl Writes {
         self.pages.change(page, change);
     }
 
-    /// Writes a page that leaves DRAM, by each scheme. `dirty` tells whether a store has changed it since it last
-    /// left, or a machine has dropped the copy that it left behind. A page that something else has changed, such as
-    /// a system call, is dirty as well. A page that was never changed is zeros, of which no copy is needed.
+    /// Writes a page that leaves DRAM, by each scheme. `dirty` tells whether a store has changed it
+    /// since it last left, or a machine has dropped the copy that it left behind. A page that
+    /// something else has changed, such as a system call, is dirty as well. A page that was never
+    /// changed is zeros, of which no copy is needed.
     pub(super) fn leave(&mut self, page: PageId, dirty: bool) {
         self.left += 1;
         self.write(page, dirty, true);
     }
 
-    /// Writes a page that was changed and stays in DRAM, by each scheme whose tier has pages of DRAM as well.
+    /// Writes a page that was changed and stays in DRAM, by each scheme whose tier has pages of
+    /// DRAM as well.
     pub(super) fn write_back(&mut self, page: PageId) {
         self.write(page, true, false);
     }
@@ -206,7 +210,8 @@ impl Writes {
         }
     }
 
-    /// Frees the places of a page that was given back. What lies there stays until another page is written to them.
+    /// Frees the places of a page that was given back. What lies there stays until another page is
+    /// written to them.
     pub(super) fn discard(&mut self, page: PageId) {
         self.pages.discard(page);
         self.placements
@@ -214,7 +219,7 @@ impl Writes {
             .for_each(|placement| placement.discard(page));
     }
 
-    /// Begins anew to count; what lies where stays.
+    /// Resets the counters, keeps the placement.
     pub(super) fn renew(&mut self) {
         self.left = 0;
         self.accounts.iter_mut().for_each(Account::renew);

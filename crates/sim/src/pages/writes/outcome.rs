@@ -51,8 +51,8 @@ pub struct SchemeOutcome {
     pub wear_mean: f64,
     /// Writes that half of the places, 90, 99 and 99.9 % do not exceed, and the most.
     pub wear_quantiles: [f64; 5],
-    /// Writes of the first place in the order of wear, of the second, the fourth, and so on, as far as places
-    /// were written.
+    /// Writes of the first place in the order of wear, of the second, the fourth, and so on, as far
+    /// as places were written.
     pub ranks: Vec<Rank>,
 }
 
@@ -89,8 +89,8 @@ fn share(part: u64, all: u64) -> f64 {
 }
 
 impl Writes {
-    /// Returns the results of each scheme under each levelling, given the energy and the endurance of the
-    /// memory and the time that passed.
+    /// Returns the results of each scheme under each levelling, given the energy and the endurance
+    /// of the memory and the time that passed.
     pub(in super::super) fn outcome(
         &self,
         energy: Option<Energy>,

@@ -6,8 +6,8 @@ use terrace_policy::replacement::PageId;
 
 use super::contents::Shared;
 
-/// Places beyond those for all pages, from which a translation layer chooses: one for so many pages, as
-/// memory with 1.6 % of spare. Assumed; Awad 2016 does not say.
+/// Places beyond those for all pages, from which a translation layer chooses: one for so many
+/// pages, as memory with 1.6 % of spare. Assumed; Awad 2016 does not say.
 const PAGES_A_SPARE: u64 = 64;
 
 /// The number of a place without a page, or of a page without a place.
@@ -26,8 +26,9 @@ pub(super) struct Placement {
 enum Way {
     /// Each page has its own place (Awad 2016, 5.1.2: PIN).
     Pinned(Pinned),
-    /// Each write of a page goes to the place that has been free for longest, where something else was
-    /// (Awad 2016, 5.1.2: a translation layer finds a free page). The page's old place is then free.
+    /// Each write of a page goes to the place that has been free for longest, where something else
+    /// was (Awad 2016, 5.1.2: a translation layer finds a free page). The page's old place is then
+    /// free.
     Free(Free),
 }
 
@@ -106,7 +107,8 @@ impl Placement {
         matches!(self.way, Way::Pinned(_))
     }
 
-    /// Returns the place to which a page is written now. Where there are more pages than places, some share one.
+    /// Returns the place to which a page is written now. Where there are more pages than places,
+    /// some share one.
     pub(super) fn place(&mut self, page: PageId) -> u32 {
         match &mut self.way {
             Way::Pinned(pinned) => pinned.place(page),
@@ -132,7 +134,8 @@ impl Placement {
 }
 
 impl Pinned {
-    /// Returns the page's place. It gets the one of its number, if that is not taken, or else one that was given up.
+    /// Returns the page's place. It gets the one of its number, if that is not taken, or else one
+    /// that was given up.
     fn place(&mut self, page: PageId) -> u32 {
         if let Some(place) = self.places.of(page) {
             return place;
@@ -163,7 +166,8 @@ impl Free {
             }
             false => self.given_up.pop_front(),
         };
-        // There are more places than pages, so one is free, unless more pages are there than were said.
+        // There are more places than pages, so one is free, unless more pages are there than were
+        // said.
         let place = place.or_else(|| self.places.of(page));
         let place = place.unwrap_or(page.0 % self.count);
         let before = self.places.set(page, place);

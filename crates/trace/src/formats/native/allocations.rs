@@ -1,4 +1,5 @@
-//! The allocations of a trace, in the metadata of the file: objects as lines of comma-separated numbers, sites as JSON.
+//! The allocations of a trace, in the metadata of the file: objects as lines of comma-separated
+//! numbers, sites as JSON.
 
 use std::fmt::Write;
 

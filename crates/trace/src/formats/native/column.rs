@@ -31,8 +31,8 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Reads the bytes of the column, which are checked to lie in `file`, and looks at nothing. The pages of a
-    /// file of our `own` are in the encodings that its description names.
+    /// Reads the bytes of the column, which are checked to lie in `file`, and looks at nothing. The
+    /// pages of a file of our `own` are in the encodings that its description names.
     pub(super) fn open(
         file: &File,
         chunk: &ColumnChunkMetaData,
@@ -133,8 +133,8 @@ impl Column {
         Ok(())
     }
 
-    /// Replaces `into` by the next `rows` truth values: also numbers 0 and 1, and texts such as `r` and `w`, as
-    /// other writers have them.
+    /// Replaces `into` by the next `rows` truth values: also numbers 0 and 1, and texts such as `r`
+    /// and `w`, as other writers have them.
     pub(super) fn bool(&mut self, rows: usize, into: &mut Vec<bool>) -> Result<()> {
         let no_truth = || general("it is not a column of truth values");
         match &mut self.values {
@@ -206,8 +206,8 @@ fn values(
     Ok(get_column_reader(chunk.column_descr_ptr(), pages))
 }
 
-/// The pages of a column, each in an encoding that the file's description names: no checksum covers what a
-/// page says of itself.
+/// The pages of a column, each in an encoding that the file's description names: no checksum covers
+/// what a page says of itself.
 struct Declared {
     pages: SerializedPageReader<Chunk>,
     encodings: EncodingMask,

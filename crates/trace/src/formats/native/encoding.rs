@@ -52,7 +52,8 @@ fn delta_block(deltas: &mut [i64; BLOCK], count: usize, into: &mut Vec<u8>) {
     }
 }
 
-/// Appends the low `width` bits of each value, the first lowest: `width` words, as there are 64 values.
+/// Appends the low `width` bits of each value, the first lowest: `width` words, as there are 64
+/// values.
 fn pack(values: &[u64; MINIBLOCK], width: u32, into: &mut Vec<u8>) {
     // They are collected first, so that no value waits for room in `into`; the last is not kept.
     let mut words = [0u64; MINIBLOCK + 1];
@@ -91,8 +92,8 @@ pub(super) fn extent<T: Copy + Ord>(values: &[T]) -> Option<(T, T)> {
     Some((all(least).min()?, all(most).max()?))
 }
 
-/// Whether all values are the same: all are looked at, which takes less time than to stop at the first
-/// other one.
+/// Whether all values are the same: all are looked at, which takes less time than to stop at the
+/// first other one.
 pub(super) fn are_equal<T: Copy + PartialEq>(values: &[T]) -> bool {
     let equal = |first| {
         values
@@ -120,9 +121,9 @@ pub(super) fn plain_u64(values: impl Iterator<Item = u64>, into: &mut Vec<u8>) {
     into.extend(values.flat_map(u64::to_le_bytes));
 }
 
-/// The levels before the values of lists that end there, the first of which begins at `begin`: of each entry
-/// whether it goes on with a list (repetition), and whether it is a value (definition), which the only
-/// entry of an empty list is not. Returns the number of entries.
+/// The levels before the values of lists that end there, the first of which begins at `begin`: of
+/// each entry whether it goes on with a list (repetition), and whether it is a value (definition),
+/// which the only entry of an empty list is not. Returns the number of entries.
 pub(super) fn levels(begin: u32, ends: &[u32], into: &mut Vec<u8>) -> usize {
     let (mut repetition, mut definition) = (Vec::new(), Vec::new());
     let mut last = begin;

@@ -123,8 +123,8 @@ impl<T> List<T> {
         }
     }
 
-    /// Whether the levels are those of so many rows and values: an entry that goes on with a list is
-    /// a value, and so is the one before.
+    /// Whether the levels are those of so many rows and values: an entry that goes on with a list
+    /// is a value, and so is the one before.
     fn is_lists(&self, values: usize, rows: usize) -> bool {
         let entries = self.repetition.iter().zip(&self.definition);
         let begun = self.repetition.iter().filter(|level| **level == 0).count();

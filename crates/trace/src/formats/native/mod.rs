@@ -10,11 +10,11 @@
 //! | size | INT32, unsigned | |
 //! | write | BOOLEAN | |
 //!
-//! All are required. The key-value metadata holds `terrace.trace = 1`, the version of this
-//! layout, and whatever the recorder said of the recording. A row group has 2^20 rows, a page
-//! 2^16. A file without the key that has a column `address` is read too: what pandas, polars or DuckDB
-//! wrote is a trace if its columns have these names, `op` or `is_write` for `write`, in upper or lower
-//! case. Truth values may be numbers 0 and 1, and texts as in CSV. Other columns are an error, and so are
+//! All are required. The key-value metadata holds `terrace.trace = 1`, the version of this layout,
+//! and whatever the recorder said of the recording. A row group has 2^20 rows, a page 2^16. A file
+//! without the key that has a column `address` is read too: what pandas, polars or DuckDB wrote is
+//! a trace if its columns have these names, `op` or `is_write` for `write`, in upper or lower case.
+//! Truth values may be numbers 0 and 1, and texts as in CSV. Other columns are an error, and so are
 //! values below 0.
 //!
 //! A trace with [contents](crate::contents) has version 2 of the layout, and four more columns:
@@ -26,32 +26,37 @@
 //! | word_index | LIST of INT32, unsigned 16 bits | [`crate::changes::Word::index`] of each word |
 //! | word_value | LIST of INT64, unsigned | [`crate::changes::Word::value`] of each word |
 //!
-//! Both lists of a row have the same length. A row group ends also where it has 2^22 words, and pages of lists
-//! end where rows do.
+//! Both lists of a row have the same length. A row group ends also where it has 2^22 words, and
+//! pages of lists end where rows do.
 //!
-//! A trace that says where addresses come from has version 3 of the layout, and the column `depends`, INT32,
-//! unsigned 8 bits: [`Block::depends`](crate::Block::depends). One that says which pages hold nothing but zeros has version 4,
-//! and the column `zeros`, BOOLEAN: [`Block::zeros`](crate::Block::zeros).
+//! A trace that says where addresses come from has version 3 of the layout, and the column
+//! `depends`, INT32, unsigned 8 bits: [`Block::depends`](crate::Block::depends). One that says
+//! which pages hold nothing but zeros has version 4, and the column `zeros`, BOOLEAN:
+//! [`Block::zeros`](crate::Block::zeros).
 //!
-//! Pages that were given back ([`crate::discard`]) are in the metadata of a trace of any version, because they
-//! are few: `terrace.discards` is a table of comma-separated values with the header `row,process,page,pages`, in the
-//! order of rows, which count from 0 for the whole trace; `terrace.discards.xxh3` is the checksum of this text.
-//! A trace without the keys does not say what was given back.
+//! Pages that were given back ([`crate::discard`]) are in the metadata of a trace of any version,
+//! because they are few: `terrace.discards` is a table of comma-separated values with the header
+//! `row,process,page,pages`, in the order of rows, which count from 0 for the whole trace;
+//! `terrace.discards.xxh3` is the checksum of this text. A trace without the keys does not say what
+//! was given back.
 //!
 //! So is [what orders threads](crate::order): `terrace.orders` is such a table with the header
-//! `row,process,thread,acquires,point`, and `terrace.orders.xxh3` its checksum. Bit 31 of a point says that a thread or
-//! process is created there ([`crate::order::Point::is_creation`]); it is 0 everywhere in traces of earlier versions.
+//! `row,process,thread,acquires,point`, and `terrace.orders.xxh3` its checksum. Bit 31 of a point
+//! says that a thread or process is created there ([`crate::order::Point::is_creation`]); it is 0
+//! everywhere in traces of earlier versions.
 //!
 //! So are [allocations](crate::allocation): `terrace.allocations` is such a table with the header
-//! `began,ended,process,site,address,bytes`, in the order of the first, rows as above, `ended` empty where the object
-//! was never freed, `site` a place in `terrace.sites`. That is a JSON array of objects
-//! `{"stack":[{"module":"/bin/a","offset":4660,"functions":[{"name":"f","file":"/src/a.c","line":7}]}]}`, the innermost
-//! call first, where what is not known is left out ([`Call`](crate::allocation::Call)).
-//! `terrace.allocations.xxh3` is the checksum of both texts, one behind the other.
+//! `began,ended,process,site,address,bytes`, in the order of the first, rows as above, `ended`
+//! empty where the object was never freed, `site` a place in `terrace.sites`. That is a JSON array
+//! of objects
+//! `{"stack":[{"module":"/bin/a","offset":4660,"functions":[{"name":"f","file":"/src/a.c","line":7}]}]}`,
+//! the innermost call first, where what is not known is left out
+//! ([`Call`](crate::allocation::Call)). `terrace.allocations.xxh3` is the checksum of both texts,
+//! one behind the other.
 //!
 //! Encodings: the 64-bit columns are DELTA_BINARY_PACKED, the others dictionaries of up to 256
-//! values (PLAIN where there are more), truth values PLAIN; of contents, word_index is DELTA_BINARY_PACKED,
-//! checksum and word_value PLAIN. Every page is packed with zstd, whose
+//! values (PLAIN where there are more), truth values PLAIN; of contents, word_index is
+//! DELTA_BINARY_PACKED, checksum and word_value PLAIN. Every page is packed with zstd, whose
 //! checksum tells damage. All of it is standard Parquet.
 //!
 //! The codec was chosen by measurement, on the `mixed` trace of `cargo bench -p terrace-trace`

@@ -339,7 +339,8 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
     Ok(())
 }
 
-/// Checks that the columns of a file of another writer are those of a trace; says what is wrong with them.
+/// Checks that the columns of a file of another writer are those of a trace; says what is wrong
+/// with them.
 fn check_foreign(names: &[String]) -> std::result::Result<(), String> {
     let there_are = [&COLUMNS[..], &[DEPENDS, ZEROS]].concat();
     let known: Vec<_> = names.iter().map(|name| text::column(name)).collect();

@@ -1,5 +1,5 @@
-//! Events beside the rows of a trace, in the metadata of the file: a table of comma-separated numbers, in the order of
-//! the rows before which they lie.
+//! Events beside the rows of a trace, in the metadata of the file: a table of comma-separated
+//! numbers, in the order of the rows before which they lie.
 
 use std::fmt::Write;
 use std::marker::PhantomData;
@@ -21,7 +21,8 @@ pub(super) trait Event: Sized {
     /// Returns the numbers of its line after the row.
     fn numbers(&self) -> impl IntoIterator<Item = u64>;
 
-    /// Returns the event that the numbers after the row say, one at a time; none if there is no such event.
+    /// Returns the event that the numbers after the row say, one at a time; none if there is no
+    /// such event.
     fn read(row: u64, next: impl FnMut() -> Option<u64>) -> Option<Self>;
 }
 
@@ -62,7 +63,8 @@ impl<E: Event> Writer<E> {
     }
 }
 
-/// Returns the events that a text says, in a trace of `rows` rows; none if it is not as it was written.
+/// Returns the events that a text says, in a trace of `rows` rows; none if it is not as it was
+/// written.
 pub(super) fn parse<E: Event>(text: &str, sum: &str, rows: u64) -> Option<Vec<E>> {
     if u64::from_str_radix(sum, 16) != Ok(checksum(text.as_bytes())) {
         return None;

@@ -281,7 +281,8 @@ fn append(rows: &mut Block, block: &Block, range: Range<usize>) {
     rows.write.extend(&block.write[range]);
 }
 
-/// Appends what a column of a block, which may be empty, says of the accesses `range`, and fills it up to `len`.
+/// Appends what a column of a block, which may be empty, says of the accesses `range`, and fills it
+/// up to `len`.
 fn append_or_fill<T: Copy + Default>(to: &mut Vec<T>, from: &[T], range: Range<usize>, len: usize) {
     to.extend_from_slice(from.get(range).unwrap_or_default());
     to.resize(len, T::default());

@@ -1,5 +1,5 @@
-//! How contiguous the frames behind memory are, by how they are requested from the kernel (Kannan 2013,
-//! section 4.1): two programs touch new pages in turn. Needs root, for frame numbers.
+//! How contiguous the frames behind memory are, by how they are requested from the kernel (Kannan
+//! 2013, section 4.1): two programs touch new pages in turn. Needs root, for frame numbers.
 
 mod frames;
 mod report;

@@ -55,14 +55,14 @@ impl Contiguity {
         found
     }
 
-    /// Returns the number of pages whose next page does not have the next frame: the paper's contiguity
-    /// misses (table 1), counted afterwards instead of as they happen.
+    /// Returns the number of pages whose next page does not have the next frame: the paper's
+    /// contiguity misses (table 1), counted afterwards instead of as they happen.
     pub fn misses(&self) -> u64 {
         self.pairs - self.followed
     }
 
-    /// Returns the share of pages whose next page has the next frame, of those where both have one; 1 if
-    /// there are none.
+    /// Returns the share of pages whose next page has the next frame, of those where both have one;
+    /// 1 if there are none.
     pub fn share(&self) -> f64 {
         match self.pairs {
             0 => 1.0,

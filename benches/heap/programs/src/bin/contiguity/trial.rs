@@ -6,9 +6,9 @@ use terrace_heap::{Mapped, Medium, Result};
 use crate::frames::PAGE_BYTES;
 use crate::report::Contiguity;
 
-/// Touches `programs` mappings of `bytes` each page by page, in turn, like programs that allocate at the
-/// same rate, and reports on each. By the paper's model frames then never follow each other with
-/// [`Backing::OnTouch`], and (n - 1) of n times in batches of n pages.
+/// Touches `programs` mappings of `bytes` each page by page, in turn, like programs that allocate
+/// at the same rate, and reports on each. By the paper's model frames then never follow each other
+/// with [`Backing::OnTouch`], and (n - 1) of n times in batches of n pages.
 ///
 /// # Errors
 ///

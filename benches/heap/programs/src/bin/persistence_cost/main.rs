@@ -1,13 +1,13 @@
-//! The cost of persistence, as Kannan 2013 measures it: a persistent hash table and a B-tree with each
-//! allocator and log, in lines, fences and bytes, and in time. `papers/kannan-2013` runs it.
+//! The cost of persistence, as Kannan 2013 measures it: a persistent hash table and a B-tree with
+//! each allocator and log, in lines, fences and bytes, and in time. `papers/kannan-2013` runs it.
 //!
-//! With `--pool FILE`, on a tmpfs, it counts and times. With `--marked` it is for recordings: a flush is
-//! a load by one instruction, whose address is printed first (`marked`). Without either it is the same
-//! hash table without persistence, the paper's NVMCap version of it.
+//! With `--pool FILE`, on a tmpfs, it counts and times. With `--marked` it is for recordings: a
+//! flush is a load by one instruction, whose address is printed first (`marked`). Without either it
+//! is the same hash table without persistence, the paper's NVMCap version of it.
 //!
-//! Prints one line of JSON for each phase: `put`, `get`, `update`, `delete`, `mixed` (a put, then a get
-//! of an earlier key, as often as there are keys), and `allocate` and `free` of objects as large as an
-//! entry.
+//! Prints one line of JSON for each phase: `put`, `get`, `update`, `delete`, `mixed` (a put, then a
+//! get of an earlier key, as often as there are keys), and `allocate` and `free` of objects as
+//! large as an entry.
 
 #[path = "../side_by_side/keys.rs"]
 mod keys;

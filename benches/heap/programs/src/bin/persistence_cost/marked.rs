@@ -1,5 +1,5 @@
-//! Persistent memory for recordings, which see loads and stores but no flushes: a flush is a load by
-//! one instruction, by whose address a simulator knows it (`terrace sim llc --flush-ip`).
+//! Persistent memory for recordings, which see loads and stores but no flushes: a flush is a load
+//! by one instruction, by whose address a simulator knows it (`terrace sim llc --flush-ip`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -78,8 +78,8 @@ pub struct Options {
     pub pool: Pool,
     /// Number of keys or of objects.
     pub elements: u64,
-    /// Whether the allocator's data are not flushed: the baseline of figure 13. Only for the hash table
-    /// of a marked pool.
+    /// Whether the allocator's data are not flushed: the baseline of figure 13. Only for the hash
+    /// table of a marked pool.
     pub ideal: bool,
     pub phases: Vec<Phase>,
 }

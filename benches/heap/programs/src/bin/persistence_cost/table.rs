@@ -1,5 +1,5 @@
-//! The persistent hash table of Kannan 2013, figures 3 and 17: chains of entries, an entry allocated
-//! first and then filled in and linked by a transaction, the count in one of its own.
+//! The persistent hash table of Kannan 2013, figures 3 and 17: chains of entries, an entry
+//! allocated first and then filled in and linked by a transaction, the count in one of its own.
 //!
 //! Figure 18's log granularities are hints here. With word logging every word that changes has a
 //! record; with object logging every change is that of the object in which it lies (the header for

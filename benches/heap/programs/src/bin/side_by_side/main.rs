@@ -1,12 +1,12 @@
 //! Terrace's side of `benches/heap`: the same operations and lines of JSON as the peers'. Its
 //! `common.h` says how such a program is called.
 //!
-//! Ways: `sized` (a hash map with room for all entries), `growing` (one that begins small), `tree` (an
-//! ordered map); on a plain file `synchronous` and `batched` (of `sized`: a sync a put, or for 100
-//! puts), `tree-synchronous` and `tree-batched`; all with put, get, delete, iterate and open. With
-//! `--bytes` keys and values have any length, which a tree's always have, and a tree has scan (with a
-//! cursor) and range (with an iterator) too. `allocator` has objects as large as the peers' entries:
-//! allocate, free; set, which changes a word.
+//! Ways: `sized` (a hash map with room for all entries), `growing` (one that begins small), `tree`
+//! (an ordered map); on a plain file `synchronous` and `batched` (of `sized`: a sync a put, or for
+//! 100 puts), `tree-synchronous` and `tree-batched`; all with put, get, delete, iterate and open.
+//! With `--bytes` keys and values have any length, which a tree's always have, and a tree has scan
+//! (with a cursor) and range (with an iterator) too. `allocator` has objects as large as the peers'
+//! entries: allocate, free; set, which changes a word.
 
 mod keys;
 mod maps;
@@ -121,8 +121,8 @@ fn maps(options: &Options, way: Way) -> Outcome {
     Ok(())
 }
 
-/// Opens a table and returns it with the operations that follow. The first operation may be to open it
-/// and `get` once, from a pool that was closed or left by a killed process.
+/// Opens a table and returns it with the operations that follow. The first operation may be to open
+/// it and `get` once, from a pool that was closed or left by a killed process.
 fn opened<'o, T>(
     options: &'o Options,
     measure: &Measure,

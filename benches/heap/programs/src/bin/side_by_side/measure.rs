@@ -58,8 +58,8 @@ impl<'o> Measure<'o> {
         Ok(())
     }
 
-    /// Times an operation on each of the keys, by their turns. Each thread takes some turns at a time:
-    /// with a fixed share for each, the time would be that of the slowest processor.
+    /// Times an operation on each of the keys, by their turns. Each thread takes some turns at a
+    /// time: with a fixed share for each, the time would be that of the slowest processor.
     pub fn shared(&self, operation: &str, work: impl Fn(Range<u64>) -> Outcome + Sync) -> Outcome {
         let Options { threads, count, .. } = *self.options;
         let next = AtomicU64::new(0);

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The children that named a page, in turn: the child, its source, and whether that prediction goes on.
+/// The children that named a page, in turn: the child, its source, and whether that prediction goes
+/// on.
 type Namers = Vec<(usize, Source, bool)>;
 
 /// Every page once, in the order in which they were named first.
