@@ -181,6 +181,7 @@ check:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --package terrace-heap --lib --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
+	scripts/lint.sh
 
 book: target/tools/bin/mdbook
 	target/tools/bin/mdbook build book

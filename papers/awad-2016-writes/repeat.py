@@ -19,7 +19,15 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 import common  # noqa: E402
 from common import percent, say, table  # noqa: E402
 from drawing import draw  # noqa: E402
-from savings import APPLIED, PAGE_CELLS, PAPER_SHARE, RANDOM, at_share, lifetime_years, saved  # noqa: E402
+from savings import (  # noqa: E402
+    APPLIED,
+    PAGE_CELLS,
+    PAPER_SHARE,
+    RANDOM,
+    at_share,
+    lifetime_years,
+    saved,
+)
 
 BUILD = FOLDER.parent.parent / "benches" / "proxies" / "programs" / "build.sh"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
+import applications  # noqa: E402
 import common  # noqa: E402
 import figures_12_13 as prefetching  # noqa: E402
-import applications  # noqa: E402
 from common import geometric_mean, mean, table  # noqa: E402
 
 # Which program stands for which application of the paper's table 1.

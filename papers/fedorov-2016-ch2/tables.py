@@ -5,7 +5,16 @@ import halves_tables
 import times
 import verdict
 from common import mean, percent, table
-from comparison import average_cut, average_gain, average_saving, cut, gain, longer, median_cut, ratio
+from comparison import (
+    average_cut,
+    average_gain,
+    average_saving,
+    cut,
+    gain,
+    longer,
+    median_cut,
+    ratio,
+)
 from drawing import title
 
 HEADS = ["program", "stands for"]

@@ -60,7 +60,9 @@ def main():
     import split
 
     bench = halves.Halves(common.work_directory(FOLDER))
-    builds = {"now": common.TERRACE} | {"earlier": Path(path) for path in sys.argv[1:]}
+    builds = {"now": common.TERRACE}
+    if sys.argv[1:]:
+        builds["earlier"] = Path(sys.argv[1])
     programs = json.loads(RESULTS.read_text())["programs"] if RESULTS.exists() else {}
     # As halves.json has them: some could not be recorded.
     for name in json.loads(halves.RESULTS.read_text())["programs"]:

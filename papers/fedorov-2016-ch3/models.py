@@ -65,8 +65,7 @@ def lengths_table(mixes):
 
 
 def main():
-    from programs import AGGRESSOR, Programs
-    from programs import ROWS
+    from programs import AGGRESSOR, ROWS, Programs
 
     bench = Programs(common.work_directory(FOLDER))
     traces = {name: bench.trace(name, ROWS) for name in bench.programs}

@@ -35,8 +35,8 @@ YEARS = 10
 
 def runs(paper):
     """Returns each replay: its table, its updates and its options."""
-    ipv4, ipv6 = (("ris-20260511-as3333-initial-{}.parquet".format(family),
-                   "ris-20260511-as3333-updates-{}.parquet".format(family)) for family in ("ipv4", "ipv6"))
+    ipv4, ipv6 = ((f"ris-20260511-as3333-initial-{family}.parquet",
+                   f"ris-20260511-as3333-updates-{family}.parquet") for family in ("ipv4", "ipv6"))
     # The updates of 2026 over so long a time that a day has as many as the thesis's.
     span = ["--span", f"{DAY_S * UPDATES_OF_2026 // paper['day']['updates']}s"]
     old = ("ipasn_20140513.dat.gz", ipv4[1])

@@ -2,7 +2,20 @@
 
 import common
 from common import geometric_mean, mean
-from ways import EXTRA, FULL, LADDER, LAYOUTS, SCHEMES, STANDS_FOR, TITLES, TOGETHER, average_of, constituents, of_pace, value_of
+from ways import (
+    EXTRA,
+    FULL,
+    LADDER,
+    LAYOUTS,
+    SCHEMES,
+    STANDS_FOR,
+    TITLES,
+    TOGETHER,
+    average_of,
+    constituents,
+    of_pace,
+    value_of,
+)
 
 SHORT = {"ConnectedComponent": "CC", "StronglyConnectedComponent": "SCC", "TriangleCount": "Triangles",
          "DecisionTree": "Dec.Tree"}

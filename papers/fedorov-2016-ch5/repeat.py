@@ -16,7 +16,17 @@ import common  # noqa: E402
 import figures  # noqa: E402
 from common import geometric_mean, known_mean, mean  # noqa: E402
 from tables import tables  # noqa: E402
-from ways import BOXED, CONSTITUENTS, ENDS, EXTRA, LAYOUTS, SCHEMES, STANDS_FOR, TOGETHER, of_pace  # noqa: E402
+from ways import (  # noqa: E402
+    BOXED,
+    CONSTITUENTS,
+    ENDS,
+    EXTRA,
+    LAYOUTS,
+    SCHEMES,
+    STANDS_FOR,
+    TOGETHER,
+    of_pace,
+)
 
 TUNKRANK = ["tunkrank-1", "tunkrank-2", "tunkrank-3"]
 # Pages that readahead reads beside the demanded one, by vm.page-cluster; 3 is the baseline's.

@@ -5,8 +5,21 @@ from pathlib import Path
 from statistics import median
 
 from common import geometric_mean, known_mean, mean, percent, table
-from ways import CONSTITUENTS, EXTRA, FULL, LADDER, LAYOUTS, SCHEMES, STANDS_FOR, TITLES, TOGETHER
-from ways import average_of, constituents, of_pace, value_of
+from ways import (
+    CONSTITUENTS,
+    EXTRA,
+    FULL,
+    LADDER,
+    LAYOUTS,
+    SCHEMES,
+    STANDS_FOR,
+    TITLES,
+    TOGETHER,
+    average_of,
+    constituents,
+    of_pace,
+    value_of,
+)
 
 FOLDER = Path(__file__).resolve().parent
 ALL_WAYS = ["deadline", "no readahead", "10 devices", *SCHEMES, FULL]

@@ -8,7 +8,6 @@ of WAYS, and writes migration.json. FOLDER has the programs built, as papers/osk
 """
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 

@@ -67,4 +67,4 @@ while [ "$round" -le "$rounds" ]; do
     before=${before:-${found:-0}}
     round=$((round + 1))
 done
-echo done
+echo "done"

@@ -1,9 +1,8 @@
 """DecisionTree: passes over SIZE labelled points in 20 dimensions, one for each level of the tree."""
+import spark
 from pyspark.ml.classification import DecisionTreeClassifier
 from pyspark.ml.feature import VectorAssembler
 from pyspark.sql import functions as f
-
-import spark
 
 FEATURES, DEPTH = 20, 6
 

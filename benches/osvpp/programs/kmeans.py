@@ -1,9 +1,8 @@
 """KMeans: passes over SIZE points in 20 dimensions, cached by Spark as objects of the JVM."""
+import spark
 from pyspark.ml.clustering import KMeans
 from pyspark.ml.feature import VectorAssembler
 from pyspark.sql import functions as f
-
-import spark
 
 FEATURES, CLUSTERS, PASSES, NOISE = 20, 10, 8, 0.1
 

@@ -1,9 +1,8 @@
 """SVDPlusPlus of GraphX: learns SIZE ratings of items by users, each of which has a bias."""
 import math
 
-from pyspark.sql import functions as f
-
 import spark
+from pyspark.sql import functions as f
 
 RANK, PASSES, NOISE = 10, 3, 0.2
 LOWEST, HIGHEST = 0.0, 5.0

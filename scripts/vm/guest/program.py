@@ -9,7 +9,7 @@ memory = bytearray(pages * PAGE)
 for page in range(pages):
     memory[page * PAGE : page * PAGE + 8] = (page * 2654435761).to_bytes(8, "little")
 time.sleep(float(sys.argv[2]) if len(sys.argv) > 2 else 0)
-for passes in range(2):
+for _ in range(2):
     for step in range(pages):
         page = step * 61 % pages
         found = int.from_bytes(memory[page * PAGE : page * PAGE + 8], "little")
