@@ -9,7 +9,7 @@ use super::Outcome;
 /// Declares [`LifeStory`] and the operations that treat all of its counts alike.
 macro_rules! life_story {
     ($(#[$doc:meta])* struct $name:ident {
-        $(#[doc = $help:literal] $field:ident, $end:literal;)*
+        $($(#[doc = $help:literal])+ $field:ident, $end:literal;)*
     }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,14 +19,14 @@ macro_rules! life_story {
             serde(default)
         )]
         pub struct $name {
-            $(#[doc = $help] pub $field: u64,)*
+            $($(#[doc = $help])+ pub $field: u64,)*
         }
 
         impl $name {
             /// All counts.
             pub const COUNTS: &[Count] = &[$(Count {
                 name: stringify!($field),
-                help: $help,
+                help: concat!($($help),+),
                 end: $end,
                 get: |story| story.$field,
             },)*];
