@@ -8,7 +8,7 @@ pub(super) enum Far {
     /// There is none.
     None,
     /// Swap areas.
-    Swap(Tier),
+    Swap(Box<Tier>),
     /// Another memory node.
     Node(Nodes),
 }
@@ -33,7 +33,7 @@ impl Far {
     /// Takes the swap areas, if it is these; then there is none.
     pub fn take_swap(&mut self) -> Option<Tier> {
         match std::mem::replace(self, Self::None) {
-            Self::Swap(tier) => Some(tier),
+            Self::Swap(tier) => Some(*tier),
             other => {
                 *self = other;
                 None

@@ -143,7 +143,7 @@ impl Session {
             Remark::Warning(text) => observer(Event::Warning(text)),
         };
         let tier = Tier::prepare(spec, demand, &mut self.journal, say)?;
-        self.far = Far::Swap(tier);
+        self.far = Far::Swap(Box::new(tier));
         Ok(())
     }
 
@@ -204,7 +204,7 @@ impl Session {
 
     /// Makes the swap areas that are on the tier, whosever they are.
     pub(crate) fn use_active_areas(&mut self) {
-        self.far = Far::Swap(Tier::default());
+        self.far = Far::Swap(Box::default());
     }
 
     /// Removes the tier, or leaves it to other runs (`neighbours`), and tells `say` what is waited
