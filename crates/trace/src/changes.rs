@@ -31,7 +31,8 @@ pub struct Change<'a> {
     pub words: &'a [Word],
     /// The version of the page that they make; 0 where nothing is reported.
     pub version: u32,
-    /// The [checksum](crate::contents::checksum) of the page in this version; 0 where none was taken.
+    /// The [checksum](crate::contents::checksum) of the page in this version; 0 where none was
+    /// taken.
     pub checksum: u64,
 }
 
