@@ -105,6 +105,12 @@ pub trait Change: fmt::Debug + fmt::Display + Send + Sync {
         None
     }
 
+    /// Returns the processes of this machine that have something in swap areas, if it is one; `None`
+    /// for other changes.
+    fn holders(&self) -> Option<Vec<u32>> {
+        None
+    }
+
     /// Returns the bytes of programs in it, where other runs may have some; `None` where they
     /// cannot: only what they may use is left to them.
     fn shared(&self) -> Option<Bytes> {
@@ -124,8 +130,8 @@ pub enum Awaited {
     Program(u32),
     /// A mount that the kernel still takes for served.
     Mount,
-    /// Room for what is in swap areas, of these processes.
-    Room(Vec<u32>),
+    /// Room for what is in swap areas: the end of processes that have something there.
+    Room,
     /// A group without processes that the kernel still takes for busy.
     Group,
 }

@@ -184,6 +184,16 @@ impl Leftover {
         changes.filter_map(|it| it.awaited(self.owner())).min()
     }
 
+    /// Returns the processes whose end is waited for, for what is waited for.
+    pub(super) fn programs(&self, awaited: &Awaited) -> Vec<u32> {
+        let mut changes = self.entry.changes.iter();
+        match awaited {
+            Awaited::Program(process) => vec![*process],
+            Awaited::Room => changes.find_map(|it| it.holders()).unwrap_or_default(),
+            Awaited::Mount | Awaited::Group => Vec::new(),
+        }
+    }
+
     /// Tells what is left, for people.
     pub fn found(&self, state: &Path) -> Vec<String> {
         let rebooted = self.is_of_another_boot();

@@ -134,17 +134,14 @@ fn take_back(owner: u32, path: &Path) -> Result<()> {
         let Some(state) = State::open(path)? else {
             return Ok(());
         };
-        let Some(awaited) = clean(owner, &state)? else {
+        let Some((awaited, programs)) = clean(owner, &state)? else {
             return Ok(());
         };
-        let programs = match awaited {
-            Awaited::Program(pid) => vec![pid],
-            Awaited::Room(holders) => holders,
-            // A mount of another process, which has another journal, is none of this one's matters.
-            // A group that stays busy is not ours to empty.
-            Awaited::Mount | Awaited::Group if pause == LOOK_AGAIN.1 => return Ok(()),
-            Awaited::Mount | Awaited::Group => Vec::new(),
-        };
+        // A mount of another process, which has another journal, is none of this one's matters. A
+        // group that stays busy is not ours to empty.
+        if matches!(awaited, Awaited::Mount | Awaited::Group) && pause == LOOK_AGAIN.1 {
+            return Ok(());
+        }
         let held: Vec<_> = programs
             .into_iter()
             .filter_map(|pid| hold(pid).ok())
@@ -168,8 +165,9 @@ fn take_back(owner: u32, path: &Path) -> Result<()> {
     }
 }
 
-/// Cleans; returns what it has to wait for, if something is left that will be possible later.
-fn clean(owner: u32, state: &State) -> Result<Option<Awaited>> {
+/// Cleans; returns what it has to wait for, with the processes whose end that is, if something is
+/// left that will be possible later.
+fn clean(owner: u32, state: &State) -> Result<Option<(Awaited, Vec<u32>)>> {
     let is_due = |leftover: &Leftover| leftover.owner() == owner || leftover.was_left_to_others();
     let _turn = state.take_turn(&mut |_| {});
     for leftover in Found::look(state)?.leftovers {
@@ -177,6 +175,10 @@ fn clean(owner: u32, state: &State) -> Result<Option<Awaited>> {
             leftover.clean(state, &mut |_| {});
         }
     }
-    let left = Found::look(state)?.leftovers.into_iter().filter(is_due);
-    Ok(left.filter_map(|leftover| leftover.awaited()).next())
+    let mut left = Found::look(state)?.leftovers.into_iter().filter(is_due);
+    Ok(left.find_map(|leftover| {
+        let awaited = leftover.awaited()?;
+        let programs = leftover.programs(&awaited);
+        Some((awaited, programs))
+    }))
 }

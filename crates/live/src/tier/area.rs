@@ -207,8 +207,11 @@ impl Change for Made {
     }
 
     fn awaited(&self, _owner: u32) -> Option<Awaited> {
-        let processes = || holders().iter().map(|holder| holder.pid).collect();
-        (self.0.used() > Bytes(0)).then(|| Awaited::Room(processes()))
+        (self.0.used() > Bytes(0)).then_some(Awaited::Room)
+    }
+
+    fn holders(&self) -> Option<Vec<u32>> {
+        Some(holders().iter().map(|holder| holder.pid).collect())
     }
 
     fn shared(&self) -> Option<Bytes> {
