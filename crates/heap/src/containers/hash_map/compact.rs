@@ -9,8 +9,7 @@ use crate::sink::{Sink, Source};
 
 use super::super::compacting::{Compacting, Mover, Phase, Position};
 use super::chain::Chain;
-use super::layout::LINE_WORDS;
-use super::layout::{LINES, slots};
+use super::layout::{LINE_WORDS, LINES, slots};
 use super::sums::{expect_line, make_line};
 use super::table::Table;
 

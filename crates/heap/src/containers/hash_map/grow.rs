@@ -12,8 +12,7 @@ use crate::operation::Operation;
 use crate::sink::{Sink, Source};
 
 use super::chain::Chain;
-use super::layout::LINE_WORDS;
-use super::layout::{self, GROUP_BYTES, GROUPS_WORD, Pointer, bit_in_slot};
+use super::layout::{self, GROUP_BYTES, GROUPS_WORD, LINE_WORDS, Pointer, bit_in_slot};
 use super::sums::{make_line, make_lines, seal_line};
 use super::table::Table;
 

@@ -12,8 +12,7 @@ use crate::sink::Source;
 
 use super::super::salvaging::{Lost, Take, operate};
 use super::entry::{New, damaged};
-use super::layout::LINE_WORDS;
-use super::layout::{LINES, Shape, TABLE_WORDS, group_of, line_of, slots};
+use super::layout::{LINE_WORDS, LINES, Shape, TABLE_WORDS, group_of, line_of, slots};
 use super::sums::{expect_line, expect_table};
 use super::table::Table;
 

@@ -20,10 +20,9 @@ use super::super::root::make_table;
 use super::super::types::Types;
 use super::chain::{Search, count, search};
 use super::entry::{Entries, Entry, New};
-use super::layout::LINE_WORDS;
 use super::layout::{
-    CHECKED_SLOTS, DESCRIBED, FULL, GROUP_BYTES, LINES, Pointer, SLOTS, Shape, TABLE_WORDS,
-    group_of, line_of, tag_of,
+    CHECKED_SLOTS, DESCRIBED, FULL, GROUP_BYTES, LINE_WORDS, LINES, Pointer, SLOTS, Shape,
+    TABLE_WORDS, group_of, line_of, tag_of,
 };
 use super::sums::{expect_table, make_line, make_lines, sealed};
 
