@@ -105,8 +105,8 @@ pub trait Change: fmt::Debug + fmt::Display + Send + Sync {
         None
     }
 
-    /// Returns the processes of this machine that have something in swap areas, if it is one; `None`
-    /// for other changes.
+    /// Returns the processes of this machine that have something in swap areas, if it is one;
+    /// `None` for other changes.
     fn holders(&self) -> Option<Vec<u32>> {
         None
     }
