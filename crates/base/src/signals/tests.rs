@@ -42,9 +42,10 @@ fn a_program_has_what_its_group_was_sent_before_it_was_there() {
             .args(["--exact", name])
             .env(MOMENT, moment)
             .process_group(0)
-            .stdout(Stdio::null())
-            .status();
-        assert!(ended.unwrap().success(), "{moment}");
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success(), "{moment}: {}, {said}", ended.status);
     }
 }
 
@@ -98,6 +99,9 @@ fn start_a_program(moment: &str) {
         Some(libc::SIGINT),
         "{moment}"
     );
+    // The kernel may give the signal to a thread of this process that runs later than the program
+    // ends. Nobody would receive it then, and it would end this process.
+    await_it();
 }
 
 #[test]
