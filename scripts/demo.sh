@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-terrace=target/release/terrace
+terrace=${CARGO_TARGET_DIR:-target}/demo/terrace
 program="/usr/bin/python3 benches/live/programs/column_pass.py"
 
 if ! $terrace doctor; then
