@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::params::{Params, Setting};
 
-/// A named policy: what users are told of it, and how to make one.
+/// A named policy: what users read about it, and how to make one.
 #[derive(Debug)]
 pub struct Entry<M> {
     /// The name on the command line.

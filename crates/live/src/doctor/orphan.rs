@@ -296,7 +296,7 @@ fn area(path: &Path, named: Option<u32>, header: &Header) -> Candidate {
     let located = identity.clone().located(path);
     let owner = Identity::maker(header.uuid).or(named);
     let doubt = match (owner, &located) {
-        (None, _) => Some("it does not tell of which run it is".to_owned()),
+        (None, _) => Some("it does not name its run".to_owned()),
         (_, Err(error)) => Some(error.to_string()),
         // Both tell, and not the same.
         _ if named.is_some_and(|named| Some(named) != owner) => {

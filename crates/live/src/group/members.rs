@@ -66,7 +66,7 @@ pub(crate) struct Member {
 }
 
 impl Members {
-    /// Makes the members of a scope, none of which is known until [`Members::list`].
+    /// Makes the members of a scope. None is known until [`Members::list`].
     pub fn of(scope: Scope) -> Self {
         Self {
             scope,

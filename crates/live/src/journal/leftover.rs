@@ -352,7 +352,7 @@ pub(crate) fn is_older(pid: u32, age: Duration) -> bool {
 fn journal(state: &Path, name: &OsStr) -> String {
     let path = state.join(name);
     format!(
-        "the journal {} of a killed run, of which nothing else is left,",
+        "the journal {} of a killed run, which left nothing else,",
         path.display()
     )
 }

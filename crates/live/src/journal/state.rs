@@ -24,7 +24,7 @@ use terrace_base::{Context, Error, Result};
 
 /// Upper limit of a journal's bytes.
 const LARGEST: u64 = 1 << 20;
-/// Pause between two looks at a lock, and the time after which a wait for it is told of.
+/// Pause between two looks at a lock, and the time after which a wait for it is reported.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const QUIET: Duration = Duration::from_secs(1);
 

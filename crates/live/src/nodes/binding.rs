@@ -80,7 +80,7 @@ pub(crate) fn check(node: u32) -> Result<()> {
     })
 }
 
-/// Returns the nodes of which a process may have memory, as its status lists them.
+/// Returns the nodes that a process may have memory on, as its status lists them.
 fn allowed(status: &str) -> Option<&str> {
     let line = status
         .lines()
@@ -150,7 +150,7 @@ pub(crate) fn move_pages(
         .as_ref()
         .map_or(std::ptr::null(), |nodes| nodes.as_ptr());
     status.clear();
-    // Pages of which the kernel says nothing, as it stopped before, are not moved.
+    // A page without an answer, as the kernel stopped before it, is not moved.
     status.resize(pages.len(), -libc::EAGAIN);
     // SAFETY: the three arrays have as many entries as the kernel is told, and live through the
     // call; addresses are those of another process, which nothing here follows.

@@ -1,4 +1,4 @@
-//! What is told of the pages of a run on two nodes.
+//! Figures of the pages of a run on two nodes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

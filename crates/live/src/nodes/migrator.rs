@@ -44,7 +44,7 @@ const REST: u32 = 9;
 const LEAST_REST: Duration = Duration::from_millis(10);
 /// Pages that are moved at once: programs wait for those that they touch meanwhile.
 const BATCH: usize = 256;
-/// Known pages of which a look finds out where they lie.
+/// Known pages whose node a look asks for.
 const CHECKED: usize = 1024;
 /// Lines of a page. A hint fault shows that a page was used since the last scan, not how often:
 /// each of its lines once is what is assumed where a policy counts accesses.
@@ -58,7 +58,7 @@ pub(crate) struct Migrator {
 
 impl Migrator {
     /// Starts to move the pages of the processes in `group`, at most `dram` of them on the fast
-    /// node, of which `placed` are kept for what a placement puts there; `faults` are their minor
+    /// node; `placed` of these are kept for what a placement puts there. `faults` are their minor
     /// faults, if the policy looks at accesses.
     ///
     /// # Errors

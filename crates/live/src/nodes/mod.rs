@@ -96,8 +96,8 @@ impl Nodes {
         )
     }
 
-    /// Starts to move pages of the program in a group, with at most `dram` of it on the fast node,
-    /// of which `placed` are kept for what a placement puts there.
+    /// Starts to move pages of the program in a group, with at most `dram` of it on the fast node;
+    /// `placed` of these are kept for what a placement puts there.
     ///
     /// # Errors
     /// A failure if accesses cannot be watched, or a usage error if a setting of the policy is

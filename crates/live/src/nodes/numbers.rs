@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The slow twin is a map from places to numbers, no two of which are the same.
+        /// The slow twin is a map from places to numbers, which all differ.
         #[test]
         fn as_a_map(acts in prop::collection::vec((0..3_u32, 0..6_u64, any::<bool>()), 1..80)) {
             let mut numbers = Numbers::default();

@@ -17,7 +17,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Makes the image of the program in `file`, with `arguments`, of which the first is its name.
+    /// Makes the image of the program in `file`, with `arguments`; the first is its name.
     ///
     /// # Errors
     /// An error if a text has a zero byte in it.

@@ -18,7 +18,7 @@ impl Session {
     }
 
     /// Returns the files of the program's group that are covered; none where it is to see its
-    /// limit, or cannot but see it, of which a notice tells.
+    /// limit, or where the limit cannot be covered, which a notice says.
     pub(super) fn covers(
         &mut self,
         invocation: &Invocation,

@@ -12,7 +12,7 @@ use super::run::{Mix, Session, Settings, Told};
 pub struct Request {
     /// What takes turns.
     pub mix: Mix,
-    /// Policies, each of which runs the mix; not empty.
+    /// Policies that run the mix, one after the other; not empty.
     pub policies: Vec<Spec>,
     /// Repetitions of each.
     pub repeat: usize,

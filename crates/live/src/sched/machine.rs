@@ -1,4 +1,4 @@
-//! What policies are told of this machine: its last-level cache.
+//! What policies know of this machine: its last-level cache.
 
 use std::fs;
 use std::time::Duration;

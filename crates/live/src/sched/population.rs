@@ -23,7 +23,7 @@ const LIST_BESIDE_BIRTHS: Duration = Duration::from_secs(2);
 /// At first, when programs start others, the pause is at most the time so far divided by this.
 const AT_FIRST: u32 = 4;
 
-/// Names of tasks of which is kept what they were.
+/// Most names of tasks whose habits are kept.
 const MOST_HABITS: usize = 1024;
 /// Processes of a group that have results of their own; those that come later share some.
 const MOST_PROGRAMS: usize = 64;
@@ -167,7 +167,7 @@ impl Population {
         std::mem::take(&mut self.new)
     }
 
-    /// Takes new tasks in that are told of, and returns whether there is news since the last look.
+    /// Adds reported new tasks, and returns whether anything changed since the last look.
     pub fn follow(&mut self) -> bool {
         let births = self.births.as_mut().map(Births::drain);
         for birth in births.into_iter().flatten() {

@@ -93,7 +93,7 @@ impl Watched {
 }
 
 impl Waits {
-    /// Adds the waits since the last look, of which the kernel tells the sum.
+    /// Adds the waits since the last look. The kernel reports their sum.
     fn look(&mut self, now: Duration, stat: Stat, all: &mut Sample) {
         let before = self.stat.replace(stat);
         let times = before.map_or(0, |before| stat.count.saturating_sub(before.count));

@@ -26,7 +26,7 @@ pub(crate) struct Steered {
 pub struct Faults {
     /// Faults of the sample, in their order.
     pub sample: Vec<SampledFault>,
-    /// Number of faults of which it is a sample: those that steering saw.
+    /// Number of faults that steering saw, which the sample stands for.
     pub seen: u64,
     /// Major faults of the whole run, by the kernel's count.
     pub of: u64,

@@ -18,7 +18,7 @@ pub struct Cpus(Vec<usize>);
 
 impl Cpus {
     /// Parses a list of numbers and ranges; `None` if it is none, is empty, or names a CPU beyond
-    /// the largest number of which the kernel knows.
+    /// the largest number that the kernel knows.
     pub fn parse(list: &str) -> Option<Self> {
         let mut cpus = Vec::new();
         for part in list.split(',') {

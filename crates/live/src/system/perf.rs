@@ -7,7 +7,7 @@ use rustix::thread::CapabilitySet;
 
 use super::privilege::effective;
 
-/// Capabilities by each of which a process may have them.
+/// Either of these capabilities allows a process to have them.
 const ALLOWING: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::PERFMON);
 
 /// Returns what to do about a refusal, as a half sentence. A process that has the privilege is

@@ -62,7 +62,7 @@ impl Demand {
         }
         if half < self.least() {
             return Err(Error::usage(format!(
-                "the tier {directory} has {free} free, of which terrace takes half at most, and {} are needed; \
+                "the tier {directory} has {free} free; terrace takes half of it at most, and {} are needed; \
                  free some space or name another directory",
                 self.least()
             )));
@@ -118,11 +118,11 @@ enum Limit {
     Wanted(Bytes),
     /// The user's.
     Allowed(Bytes),
-    /// The machine's memory, twice of which a program of unknown footprint gets.
+    /// The machine's memory: a program of unknown footprint gets twice as much.
     Memory(Bytes),
-    /// The free space of the disk, half of which is left to others.
+    /// The free space of the disk; half of it is left to others.
     Disk(Bytes),
-    /// The size of a device, all of which is used.
+    /// The size of a device, which is used whole.
     Device(Bytes),
 }
 

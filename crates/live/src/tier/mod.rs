@@ -109,8 +109,8 @@ pub enum Remark<'a> {
 
 impl Tier {
     /// Prepares a tier of the size that `demand` asks for; if that is unknown, the tier grows with
-    /// the use of the program, up to a bound. `observer` is told of what is destroyed, and of a
-    /// bound that is tight.
+    /// the use of the program, up to a bound. `observer` hears what is destroyed, and
+    /// that a bound is tight.
     ///
     /// # Errors
     /// A usage error if the tier cannot be what was asked for; otherwise a failure.
@@ -277,7 +277,7 @@ impl Tier {
         })
     }
 
-    /// Looks whether another program switches areas of the run off, of which some are on, among
+    /// Looks whether another program switches areas of the run off while some are still on, among
     /// `all` of the machine.
     fn look(&self, all: &[Swap]) {
         let missing = missing(all, meminfo("SwapTotal:"));

@@ -12,7 +12,7 @@ pub(super) struct Presence {
     /// Those that are off now, or were seen as they were switched off: where the kernel kills for
     /// want of memory then, it gives up, and the area is on again.
     off: Vec<PathBuf>,
-    /// Number of those that are off of which a notice has told.
+    /// Number of areas off that a notice has reported.
     told: usize,
 }
 

@@ -183,7 +183,7 @@ impl fmt::Display for Obstacle {
         match self {
             Self::Memory { available, margin } => write!(
                 f,
-                "the machine has {available} available, of which {margin} are left to programs"
+                "the machine has {available} available; {margin} of it are left to programs"
             ),
             Self::Limit(group) => write!(
                 f,

@@ -43,7 +43,7 @@ use crate::system::privilege::is_root;
 const LOCK: &str = "/run/terrace-swapoff.lock";
 /// Pause between two looks at what is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Time after which a wait is told of.
+/// Time after which a wait is reported.
 const QUIET: Duration = Duration::from_secs(1);
 /// Time in which the pages of programs that end are given up is over when none were for this long.
 const SETTLED: Duration = Duration::from_millis(50);
@@ -148,7 +148,7 @@ fn take_turn(path: &Path, say: Say) -> Result<Option<File>> {
                 return "waits for another process of terrace that switches a swap area off".into();
             };
             format!(
-                "waits until {} is switched off, of which {} are left",
+                "waits until {} is switched off; {} are left",
                 swap.path.display(),
                 swap.used
             )
@@ -200,7 +200,7 @@ pub(super) fn missing(listed: &[Swap], total: Option<Bytes>) -> Bytes {
     Bytes(sizes.saturating_sub(total.map_or(sizes, |total| total.0)))
 }
 
-/// A wait that is told of once, when it is long.
+/// A wait that is reported once, when it is long.
 #[derive(Default)]
 struct Patience {
     since: Option<Instant>,
@@ -246,7 +246,7 @@ fn in_a_process(path: &Path, file: &File, lock: Option<&File>, say: Say) -> io::
         patience.wait(say, || {
             let left = find(path).map_or(Bytes(0), |swap| swap.used);
             format!(
-                "waits until {} is switched off, of which {left} are left",
+                "waits until {} is switched off; {left} are left",
                 path.display()
             )
         });

@@ -177,7 +177,7 @@ impl FaultSample {
         &self.kept
     }
 
-    /// Returns the number of faults of which this is a sample.
+    /// Returns the number of faults that the sample stands for.
     pub fn seen(&self) -> u64 {
         self.seen
     }
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the sample of `count` faults, the page of each of which is its number.
+    /// Returns the sample of `count` faults; the page of a fault is its number.
     fn sample(count: u64) -> FaultSample {
         let mut sample = FaultSample::new(5);
         for number in 0..count {

@@ -1,4 +1,4 @@
-//! A ghost: the last so many pages of which something is known, and what that is.
+//! A ghost: what is known of the last pages that were looked at, up to a number of them.
 
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;

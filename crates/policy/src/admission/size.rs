@@ -21,7 +21,7 @@ pub const ENTRY: Entry = Entry {
 settings! {
     /// Settings of `size`.
     pub struct Settings {
-        /// the largest file of which pages are admitted
+        /// the largest file whose pages are admitted
         most: u64 = 16 << 20, Sizes(1..=u64::MAX);
     }
 }

@@ -37,7 +37,7 @@ pub const ENTRY: Entry = Entry {
 /// Arrivals, as a multiple of DRAM's pages, within which a pass shows whether pages may go: in the
 /// first samples stay away for as long as DRAM has pages, and in the second others are held.
 const PATIENCE: u64 = 4;
-/// DRAM of which one part in this many is free has room: nothing need go.
+/// DRAM has room if one part in this many is free: nothing need go.
 const PLENTY: u64 = 8;
 
 settings! {

@@ -3,8 +3,8 @@
 //! The kernel reclaims pages in about the order of their last use, which is the worst order for a
 //! program that goes through more memory than its DRAM again and again: each page leaves shortly
 //! before it is needed. A driver cannot replace the kernel's choice, but it can have pages paged
-//! out before the kernel needs room, and so choose itself. An [`Eviction`] policy is told of the
-//! pages that come in, and names those that should go.
+//! out before the kernel needs room, and so choose itself. An [`Eviction`] policy hears which
+//! pages come in, and names those that should go.
 //!
 //! To add a policy: copy [`hold`], and name it in [`REGISTRY`].
 

@@ -29,7 +29,7 @@ impl Make {
         matches!(self, Self::ByInstruction(_))
     }
 
-    /// Whether the policy has to be told of all requests before the first.
+    /// Whether the policy has to see all requests before the first.
     pub fn knows_future(self) -> bool {
         matches!(self, Self::ByFuture(_))
     }

@@ -90,7 +90,7 @@ struct Benefit {
     sides: Sides,
     /// One access in how many is counted now.
     every: u32,
-    /// Samples of each page, of which earlier ones count less.
+    /// Samples of each page; earlier ones count less.
     counts: Vec<f64>,
     known: u64,
     /// Accesses since pages were compared.

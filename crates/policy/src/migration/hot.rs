@@ -39,7 +39,7 @@ settings! {
         threshold: Duration = Duration::from_secs(1), Times::micros(1..=3_600_000_000);
         /// bytes a second that may be promoted
         rate: u64 = 65_536 << 20, Sizes(PAGE_BYTES..=1 << 50);
-        /// time between two scans, each of which marks pages
+        /// time between two scans that mark pages
         period: Duration = Duration::from_secs(1), Times::micros(1..=3_600_000_000);
         /// memory that a scan marks
         scan: u64 = 256 << 20, Sizes(PAGE_BYTES..=1 << 50);

@@ -73,7 +73,7 @@ impl Plan {
 
 /// Decides which pages lie in fast memory.
 ///
-/// Times are those since the driver began, and do not go back. Pages that a policy was not told of,
+/// Times are those since the driver began, and do not go back. Pages that a policy does not know,
 /// or that are gone, are ignored. After every move at most as many pages are fast as there is room
 /// for.
 pub trait Migration: Send {

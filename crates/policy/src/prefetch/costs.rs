@@ -57,7 +57,7 @@ impl Costs {
         }
     }
 
-    /// Whether the kernel's readahead pays that reads `read` pages ahead, of which `hits` are used.
+    /// Whether the kernel's readahead pays, where it reads `read` pages ahead and `hits` are used.
     /// The program itself makes room for each and waits for its transfer, which takes twice the
     /// processor time of a fetch (measured: 5 us of transfer and 4 us of making room, where a fetch
     /// takes 4 us).

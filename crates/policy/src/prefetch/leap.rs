@@ -13,7 +13,7 @@
 //! Different here: distances are between virtual pages instead of places in the swap area, a
 //! history belongs to a thread instead of a process, and the window goes up to 16 pages, the most
 //! that every predictor here asks for, instead of 8 (the kernel's `vm.page-cluster`). The paper's
-//! history holds uses of fetched pages as well, of which a predictor is not told one by one.
+//! history holds uses of fetched pages as well. A predictor here does not hear them one by one.
 //! Instead, a fault right behind pages some of which were used counts as one step of their trend:
 //! otherwise a longer window would be taken for a wider trend.
 

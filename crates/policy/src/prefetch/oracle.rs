@@ -235,7 +235,7 @@ mod tests {
         named.map(|(_, page)| page).collect()
     }
 
-    /// The reach grows with every use, of which there are any number.
+    /// The reach grows with every use, without end.
     #[test]
     fn the_reach_has_no_end() {
         let mut oracle = oracle(&[0], "");

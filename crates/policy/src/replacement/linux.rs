@@ -121,7 +121,7 @@ pub struct Linux {
     /// Most active pages for each inactive page.
     inactive_ratio: usize,
     queues: Lists<State, 5>,
-    /// Pages that were found dirty when room was last made, unless the driver was told of them.
+    /// Pages found dirty when room was last made, but for those that the driver has heard.
     writes: Vec<PageId>,
     /// Whether a page became active as it came back since the last reclaim.
     refaulted: bool,

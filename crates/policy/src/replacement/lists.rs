@@ -13,7 +13,7 @@ pub trait State: Copy + Default {
     fn list(self) -> usize;
 }
 
-/// Lists of which each page is in at most one. The first of the `N` stands for none and is empty.
+/// Lists; a page is in at most one. The first of the `N` stands for none and is empty.
 ///
 /// A list is named by any state of its pages.
 pub struct Lists<S, const N: usize> {

@@ -1,6 +1,6 @@
 //! Replacement: which pages stay in DRAM.
 //!
-//! A [`Replacement`] policy decides over a DRAM of a fixed number of pages. It is told of every
+//! A [`Replacement`] policy decides over a DRAM of a fixed number of pages. It sees every
 //! touch and answers a miss with the page to evict. Pages are numbered densely ([`PageId`]), so a
 //! policy keeps its state in plain arrays and never hashes.
 //!
@@ -99,8 +99,8 @@ pub trait Replacement: Send {
         Vec::new()
     }
 
-    /// Whether [`Replacement::writes`] ever returns a page; a driver need not ask a policy of which
-    /// this is false.
+    /// Whether [`Replacement::writes`] ever returns a page. Where it does not, a driver need not
+    /// ask.
     fn has_writes(&self) -> bool {
         false
     }

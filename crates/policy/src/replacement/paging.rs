@@ -10,7 +10,7 @@ use super::{PageId, Replacement, Touch};
 /// What pages hold before they are touched first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum First {
-    /// Something of which there is no copy: a page is written the first time it leaves.
+    /// Something without a copy: a page is written the first time it leaves.
     Filled,
     /// Zeros, which come back without a read until the page is written to.
     Zeros,
@@ -88,7 +88,7 @@ pub struct Paging {
 }
 
 impl Paging {
-    /// Returns pages none of which was touched. If the tier does not keep the copies of pages in
+    /// Returns untouched pages. If the tier does not keep the copies of pages in
     /// DRAM (`keeps`), each page is written when it leaves.
     pub fn new(first: First, keeps: bool) -> Self {
         Self {

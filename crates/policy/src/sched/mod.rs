@@ -10,8 +10,7 @@
 //! 1. [`Turns::begin`]: a task's turn begins. The answer is a [`Plan`]: the expected length of the
 //!    turn, and the time after which the driver should report.
 //! 2. [`Turns::progress`]: the time that the task has run in this turn, and its misses. The answer
-//!    is
-//!    [`Next`]: report again later, or end the turn. A turn of which nothing is reported goes on.
+//!    is [`Next`]: report again later, or end the turn. A turn without a report goes on.
 //! 3. [`Turns::end`]: the turn has ended, and why.
 //!
 //! Time is the task's own time on the core: what others take meanwhile does not count. A driver

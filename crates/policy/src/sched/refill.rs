@@ -52,7 +52,7 @@ settings! {
         within: f64 = 0.002, 0.0..=1.0;
         /// length of a turn where misses are not counted, or not yet
         turn: Duration = Duration::from_millis(30).clamp(least, most), Times(least..=most);
-        /// turns of which one is twice as long, to keep the curve known
+        /// one turn in this many is twice as long, to keep the curve known
         explore: u32 = 16, 2..=u32::MAX;
     }
 }

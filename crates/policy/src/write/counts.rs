@@ -10,16 +10,16 @@ use super::place::{Contents, LINE_BYTES, SECTOR_BYTES};
 pub struct Written {
     /// Bytes, in whole units of what the scheme writes.
     pub bytes: u64,
-    /// Lines of 64 bytes of which something is written.
+    /// Lines of 64 bytes with something written.
     pub lines: u64,
-    /// Sectors of 512 bytes of which something is written.
+    /// Sectors of 512 bytes with something written.
     pub sectors: u64,
     /// Cells that are programmed, one a bit.
     pub cells: u64,
     /// Bytes that only say how the others are to be read: of those above, or in cells of their own
     /// beside the words.
     pub metadata: u64,
-    /// Lines of the page of which something is written, a bit each; of several pages, those of any.
+    /// Lines of the page with something written, a bit each; of several pages, those of any.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub which: u64,
 }

@@ -48,7 +48,7 @@ impl Estimate {
         (share.round() as u64).clamp(1, self.samples[sample])
     }
 
-    /// Returns the size of DRAM of which a sample gets this number of pages.
+    /// Returns the size of DRAM that gives a sample this number of pages.
     pub(super) fn full_size(&self, sample: usize, miniature: u64) -> u64 {
         let share = miniature as f64 / self.samples[sample] as f64;
         (share * self.pages as f64).round() as u64
@@ -105,8 +105,8 @@ mod tests {
         );
         assert_eq!(estimate.full_size(0, 25), 1000);
         let point = estimate.point(100, &[100, 110, 90, 100]);
-        // Estimates of 4000, 4400, 3600 and 4000: a variance of 320,000 / 3, of which the mean has
-        // a quarter.
+        // Estimates of 4000, 4400, 3600 and 4000: their variance is 320,000 / 3, that of their
+        // mean a quarter of it.
         assert_eq!((point.misses, point.miss_ratio), (4000, 0.04));
         let expected = (320_000.0_f64 / 12.0 * 0.9).sqrt() / 100_000.0;
         assert!((point.error.unwrap() - expected).abs() < 1e-12);

@@ -8,7 +8,7 @@ use super::stack::Stack;
 use super::tape::Tape;
 use crate::workload::Batch;
 
-/// Samples of a workload, for policies of which some may need stacks and some tapes.
+/// Samples of a workload, for policies that need stacks and others that need tapes.
 #[derive(Default)]
 pub(super) struct Part {
     pub(super) sampling: Sampling,

@@ -101,7 +101,7 @@ impl Hierarchy {
     }
 
     /// Whether a page is read where it is, on flash: in multilevel main memory, if there is a
-    /// budget of writes, one of which it would take to come back from DRAM.
+    /// budget of writes: its way back from DRAM would take one of them.
     fn is_held_back(&self, page: PageId) -> bool {
         let on_flash = self.flash.as_ref().filter(|flash| flash.holds(page));
         self.organisation == Organisation::Memory
@@ -193,7 +193,7 @@ impl Hierarchy {
         }
     }
 
-    /// Returns what admission policies are told of a page now.
+    /// Returns what admission policies know of a page now.
     fn asked(&self, page: PageId) -> admission::Request {
         let Known { place, size, .. } = self.pages[page.index()];
         admission::Request {

@@ -40,8 +40,7 @@ impl Bus {
         }
     }
 
-    /// Returns the time between the data of two transfers, the first of which writes or not, and
-    /// the second.
+    /// Returns the time between the data of two transfers; each writes or reads.
     fn turn(&self, first: bool, second: bool) -> u64 {
         match (first, second) {
             (true, false) => self.turns[0],

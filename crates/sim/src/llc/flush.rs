@@ -45,7 +45,7 @@ pub struct Flushed {
 /// Accesses of a run, and the flush after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Accesses, none of which flushes.
+    /// Accesses that flush nothing.
     pub touched: Range<usize>,
     /// The access that flushes; none after the last piece.
     pub flush: Option<usize>,

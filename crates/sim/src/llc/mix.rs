@@ -194,7 +194,7 @@ impl<'a> Mix<'a> {
         programs.flat_map(|(program, of)| of.ready().map(move |core| (core, program)))
     }
 
-    /// Returns a core, with its program, that can make a step of which the time is not known.
+    /// Returns a core, with its program, that can make a step whose time is unknown.
     pub fn untimed(&self) -> Option<(usize, usize)> {
         self.ready()
             .find(|(core, _)| self.times[*core].at.is_none())

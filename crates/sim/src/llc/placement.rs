@@ -23,7 +23,7 @@ pub enum Placement {
     /// No frames: caches are indexed by virtual addresses.
     #[default]
     Virtual,
-    /// The next free frames, of which a batch at a time is reserved for a program.
+    /// The next free frames. A program reserves a batch of them at a time.
     Batches(Batches),
     /// Only frames of certain colours: a program's lines fall into its own sets.
     Coloured(Coloured),

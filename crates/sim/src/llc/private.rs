@@ -28,7 +28,7 @@ impl std::ops::Add for LevelCounts {
     }
 }
 
-/// First and second level of a core, each of which may be absent.
+/// First and second level of a core; either may be absent.
 #[derive(Clone, Debug)]
 pub struct Private {
     first: Option<Level>,

@@ -20,7 +20,7 @@ pub struct Simulated {
 /// A last-level cache that was simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// The hierarchy of which it is a part.
+    /// The hierarchy that it is a part of.
     pub hierarchy: &'a Simulated,
     /// Results of the cache.
     pub outcome: &'a Outcome,

@@ -110,7 +110,7 @@ fn turns() -> Vec<Setting> {
         /// time of a switch to another task, without the misses that follow
         "switch" "TIME": quantity(time, |grid, switch| grid.switch = switch), default("3us"), single(),
             result("switch_ns", Unit::Nanos, |one| shared(one).switch);
-        /// simulated time of which figures are taken
+        /// simulated time that is measured, after the warm-up
         "time" "TIME": quantity(time, |grid, time| grid.time = time), default("1s"), single(),
             result("time_ns", Unit::Nanos, |one| shared(one).time);
         /// simulated time before figures are taken

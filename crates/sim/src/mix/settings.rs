@@ -36,7 +36,7 @@ pub struct MixMachine {
     pub switch: Nanos,
     /// Time before figures are taken.
     pub warmup: Nanos,
-    /// Time of which figures are taken.
+    /// Time that is measured, after the warm-up.
     pub time: Nanos,
     /// Seed of random choices.
     pub seed: u64,

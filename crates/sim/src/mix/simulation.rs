@@ -193,7 +193,7 @@ impl<'a> Simulation<'a> {
         true
     }
 
-    /// Ends a step of which all requests were made.
+    /// Ends a step after its last request.
     fn end_step(&mut self, core: usize, step: &Step) {
         let (measures, before) = (self.measures(core), self.cores[core].now);
         let of = &mut self.cores[core];

@@ -68,7 +68,7 @@ figures! {
         discards,
         /// pages written to the tier
         writebacks,
-        /// pages of zeros that left DRAM changed or for the first time, of which nothing was
+        /// pages of zeros that left DRAM changed or for the first time and were not
         /// written
         zeros_dropped,
         /// pages read from the tier, on demand or ahead

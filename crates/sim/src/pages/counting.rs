@@ -1,4 +1,4 @@
-//! A machine without a clock, of which misses and write-backs are counted and nothing else.
+//! A machine without a clock: it counts misses and write-backs and nothing else.
 //!
 //! Touches are made in the order of the trace. A page that leaves DRAM is written at once, as if a
 //! fault waited for it, so the counts are those of a [`super::Simulation`] without an eviction
@@ -90,7 +90,7 @@ impl Counting {
         }
     }
 
-    /// Makes touches, of which one may end the warm-up.
+    /// Makes touches; one of them may end the warm-up.
     fn touch_all(&mut self, references: &[Reference]) {
         let left = self.settings.warmup.checked_sub(self.made());
         let left = left.and_then(|left| usize::try_from(left).ok());

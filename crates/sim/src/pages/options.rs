@@ -159,7 +159,7 @@ fn costs() -> Vec<Setting> {
             column("fault cost", "fault_cost", Unit::None, |m| m.fault.name.clone()),
             with(|field| field.json("fault.name")),
             fields(parts());
-        /// how other processors are told of an evicted page
+        /// how other processors learn of an evicted page
         "shootdown" "SHOOTDOWN": named(|m, way| m.fault.shootdown = way),
             otherwise("that of the fault cost"), shown("shoot-down", "shootdown");
         /// threads that a shoot-down reaches
@@ -185,9 +185,9 @@ fn parts() -> Vec<Field<PageMachine>> {
         "fault_write_out_ns" Nanos |m| m.fault.write_out, json "fault.write_out";
         /// handing an evicted page to the device that the tier had before
         "fault_write_again_ns" Nanos |m| m.fault.write_again, json "fault.write_again";
-        /// how other processors are told of an evicted page
+        /// how other processors learn of an evicted page
         "shootdown" None |m| m.fault.shootdown, json "fault.shootdown";
-        /// whether they are told of a mapped page as well
+        /// whether they learn of a mapped page as well
         "shootdown_on_map" None |m| m.fault.shootdown_on_map, json "fault.shootdown_on_map";
         /// added while a predictor runs beside the program
         "fault_prefetch_ns" Nanos |m| m.fault.prefetch, json "fault.prefetch", behind "fault_write_again_ns";

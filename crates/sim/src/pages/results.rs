@@ -237,15 +237,15 @@ fn scheme() -> Vec<Field<SchemeOutcome>> {
         "levelling" None |one| one.levelling.clone();
         /// pages that left DRAM
         "left" Pages |one| one.left;
-        /// pages of which something was written
+        /// pages with something written
         "pages" Pages |one| one.pages;
         /// bytes that the scheme wrote, in whole units of what it writes
         "bytes" Bytes |one| one.bytes;
         /// these bytes as a share of all pages that left DRAM
         "bytes_share" Share |one| one.bytes_share();
-        /// lines of 64 bytes of which it wrote something
+        /// lines of 64 bytes with something written
         "lines" None |one| one.lines;
-        /// sectors of 512 bytes of which it wrote something
+        /// sectors of 512 bytes with something written
         "sectors" None |one| one.sectors;
         /// cells that it programmed, one a bit
         "cells" None |one| one.cells;

@@ -181,7 +181,7 @@ pub struct Tier {
 }
 
 impl Tier {
-    /// Returns the tier of a machine of which counts are all that is wanted.
+    /// Returns the tier of a machine that counts alone.
     pub fn untimed() -> Self {
         Self {
             name: Self::UNTIMED.to_owned(),
@@ -233,19 +233,19 @@ impl PageMachine {
         })?;
         if !matches!(self.prefetch, Prefetch::Off) || self.eviction != eviction::Spec::default() {
             return Err(Error::usage(format!(
-                "--prefetch and --eviction act on faults, of which --migration {} has none; leave them out",
+                "--prefetch and --eviction act on faults, and --migration {} has none; leave them out",
                 self.migration
             )));
         }
         if self.initial != Initial::default() {
             return Err(Error::usage(format!(
-                "--initial is for pages that come in by faults, of which --migration {} has none; leave it out",
+                "--initial is for pages that come in by faults, and --migration {} has none; leave it out",
                 self.migration
             )));
         }
         if self.zero_pages != ZeroPages::default() {
             return Err(Error::usage(format!(
-                "--zero-pages is for pages that come in by faults, of which --migration {} has none; leave it out",
+                "--zero-pages is for pages that come in by faults, and --migration {} has none; leave it out",
                 self.migration
             )));
         }

@@ -35,12 +35,12 @@ impl Flags {
     pub(super) const SAVED: Self = Self::FAST;
     /// The page was accessed since the last scan of accessed bits, where the tier serves lines.
     pub(super) const ACCESSED: Self = Self(1 << 10);
-    /// The page holds nothing but zeros, of which the tier needs no copy, where the tier serves no
-    /// lines, whose bit it has.
+    /// The page holds nothing but zeros, and the tier needs no copy of it. Where the tier serves
+    /// lines, the bit means that instead.
     pub(super) const ZEROS: Self = Self::ACCESSED;
     /// The next access to the page is a hint fault.
     pub(super) const HINT: Self = Self(1 << 11);
-    /// The page is known by touches of placed objects alone, of which no migration policy is told.
+    /// The page is known by touches of placed objects alone: no migration policy knows it.
     pub(super) const PLACED: Self = Self(1 << 12);
 
     /// The page is as it began, zeros: it was never written.

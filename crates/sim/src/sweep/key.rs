@@ -107,7 +107,7 @@ mod tests {
     use crate::pages::options::settings;
     use crate::setting::Values;
 
-    /// Texts of which every setting without names takes some.
+    /// Texts; every setting without names takes some of them.
     const TEXTS: &str = "0 1 2 3 64M 128M pcm flash lru fifo kernel hold off stream linux 700 1us 2us \
          1TBW 2TBW plain elevator fault never page inclusive none start-gap";
 

@@ -131,7 +131,7 @@ impl Cache {
         table
     }
 
-    /// Returns a table of which all will be entered.
+    /// Returns a table whose entries will all be set.
     pub fn whole_table(&mut self, number: (Space, u64)) -> &mut Table {
         self.latest = number;
         let table = self.tables.entry(number).or_default();

@@ -44,7 +44,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Makes the cache of a table of which nothing is known.
+    /// Makes the cache of a table with no known entry.
     pub fn new(generation: u64, look: u64) -> Self {
         Self {
             generation,

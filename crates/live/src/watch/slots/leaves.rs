@@ -8,7 +8,7 @@ use terrace_policy::Page;
 
 use super::places::Cell;
 
-/// Pages of a span, of which a leaf can hold any: as many as 16 bits can number.
+/// Pages of a span: as many as 16 bits can number. A leaf can hold any of them.
 const SPAN: u64 = 1 << 16;
 /// Entries of a leaf.
 const MOST: usize = 1024;

@@ -37,7 +37,7 @@ impl Fault {
     }
 }
 
-/// Faults of which events are known.
+/// Faults with known events.
 #[derive(Default)]
 pub(super) struct Faults {
     /// Events that are not matched yet.

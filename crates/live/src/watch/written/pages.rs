@@ -9,7 +9,7 @@ pub(super) const BYTES: usize = terrace_policy::PAGE_BYTES as usize;
 /// Bytes of the word that a same-filled page repeats (Linux, drivers/block/zram: ZRAM_SAME).
 const WORD: usize = 8;
 
-/// Writes of which the contents were looked at. A page that is found at another place was written
+/// Writes whose contents were looked at. A page that is found at another place was written
 /// there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -19,7 +19,7 @@ pub struct Counts {
     pub zeros: u64,
     /// Pages that repeat another word, among them.
     pub same_filled: u64,
-    /// Writes of pages of which an earlier write was looked at, among them.
+    /// Those of them whose page had an earlier write that was looked at.
     pub again: u64,
     /// Those of `again` that held what the one that was looked at before had held.
     pub unchanged: u64,

@@ -1,4 +1,4 @@
-//! `auto`: fetches with the predictors that pay, and not at all if none does.
+//! `auto`: fetches with the predictors that pay, or not at all.
 //!
 //! The first predictor leads: it is active until its fetches have lost more time than they saved,
 //! and becomes active again after a pause that grows each time. The others start as shadows: their
@@ -23,7 +23,7 @@ use shadow::Shadow;
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
     name: "auto",
-    summary: "the predictors that pay, by the time that they save and lose; nothing if none does",
+    summary: "the predictors that pay, by the time that they save and lose; or nothing",
     paper: "Terrace's own; that predictors are weighed by their record is Fedorov 2016, 5.4.4.5",
     when: "The default of `terrace run`. If no predictor pays it leaves the kernel alone, so it is safe for unknown programs.",
     evidence: crate::registry::Evidence::NONE,

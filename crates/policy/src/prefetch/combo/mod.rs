@@ -228,7 +228,7 @@ impl Known {
 }
 
 impl Named {
-    /// Records that another child names the page too. The owner, which is told of outcomes, is the
+    /// Records that another child names the page too. The owner, which hears outcomes, is the
     /// child whose prediction goes on, or else the first child.
     fn agree(&mut self, tag: Tag, goes_on: bool) {
         self.tag = match goes_on && !self.goes_on {

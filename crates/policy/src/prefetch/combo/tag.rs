@@ -4,7 +4,7 @@ use super::MOST_CHILDREN;
 use crate::prefetch::Source;
 
 /// The owner's own source in the lower half; in the upper half a bit for each child that named the
-/// page, and above these the number of the owner, which is told of outcomes.
+/// page, and above these the number of the owner, which hears outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 

@@ -16,7 +16,7 @@ pub(super) struct Track {
     pub(super) thread: Thread,
     pub(super) origin: u64,
     pub(super) stride: i64,
-    /// Passes of the stream, of which the first is the one that the program is in.
+    /// Passes of the stream; the program is in the first.
     pub(super) nest: Nest,
     /// Bytes touched after the first byte of an element, as far as faults have shown.
     pub(super) reach: u64,
@@ -129,7 +129,7 @@ impl Track {
         self.is_touched_through(self.position + 1..element, memory)
     }
 
-    /// Whether the program has touched these elements, of which a few are checked.
+    /// Whether the program has touched these elements; a few of them are checked.
     pub(super) fn is_touched_through(&self, elements: Range<u64>, memory: &mut dyn Memory) -> bool {
         let (first, end) = (elements.start, elements.end);
         [1, 2, end.saturating_sub(first) / 2]

@@ -76,7 +76,7 @@ impl Shared {
         }
     }
 
-    /// Serves the requests of all batches, of which the policy is told before.
+    /// Shows the policy the requests of all batches, then serves them.
     pub fn serve_foreseen(&mut self, batches: &[Batch]) {
         let requests = || batches.iter().flat_map(Batch::requests).copied();
         self.cache.foresee(&mut requests());

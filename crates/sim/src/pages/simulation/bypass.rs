@@ -116,7 +116,7 @@ impl Simulation {
         self.carry_out(index);
     }
 
-    /// Collects the accessed bits for the policy. They are cleared, of which processors have to be
+    /// Collects the accessed bits for the policy and clears them, which processors have to be
     /// told.
     fn scan(&mut self, index: usize) {
         let mut accessed = Vec::new();

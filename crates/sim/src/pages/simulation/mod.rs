@@ -55,7 +55,7 @@ struct Program {
     last: Option<usize>,
     /// Whether its trace says how threads are ordered.
     ordered: bool,
-    /// Points at which threads are created of which no run is known yet.
+    /// Points at which threads are created that have no known run yet.
     created: FxHashSet<Point>,
 }
 
@@ -282,8 +282,8 @@ impl Simulation {
         self.threads.iter().filter(own).map(Thread::known).sum()
     }
 
-    /// Returns a program that has not ended, of which no touches are known, or of which threads
-    /// were created that are not known: they may begin before others go on. A thread without
+    /// Returns a program that has not ended and has no known touches, or whose threads were created
+    /// and are not known yet: they may begin before others go on. A thread without
     /// touches is given up after a while.
     fn unknown_program(&mut self) -> Option<usize> {
         for program in 0..self.programs.len() {

@@ -17,7 +17,7 @@ pub(super) struct Account {
     unwritten: Unwritten,
     /// What places hold, if the scheme looks at it and lays pages down in a way of its own.
     own: Option<Vec<Option<Box<Place>>>>,
-    /// Pages of which something was written.
+    /// Pages with something written.
     pub(super) pages: u64,
     pub(super) written: Written,
     pub(super) levelled: Vec<Levelled>,

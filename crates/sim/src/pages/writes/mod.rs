@@ -42,7 +42,7 @@ pub use outcome::{Rank, SchemeOutcome};
 pub struct Writing {
     /// The schemes.
     pub schemes: Vec<write::Spec>,
-    /// The wear levellings, each of which is simulated for each scheme.
+    /// The wear levellings; each is simulated for each scheme.
     pub levellings: Vec<levelling::Spec>,
     /// Pages of the slow memory; more pages than that are not told apart.
     pub pages: u64,
@@ -167,7 +167,7 @@ impl Writes {
     /// Writes a page that leaves DRAM, by each scheme. `dirty` tells whether a store has changed it
     /// since it last left, or a machine has dropped the copy that it left behind. A page that
     /// something else has changed, such as a system call, is dirty as well. A page that was never
-    /// changed is zeros, of which no copy is needed.
+    /// changed is zeros and needs no copy.
     pub(super) fn leave(&mut self, page: PageId, dirty: bool) {
         self.left += 1;
         self.write(page, dirty, true);

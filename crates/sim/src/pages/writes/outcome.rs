@@ -21,13 +21,13 @@ pub struct SchemeOutcome {
     pub levelling: String,
     /// Pages that left DRAM: what `page` would write.
     pub left: u64,
-    /// Pages of which something was written.
+    /// Pages with something written.
     pub pages: u64,
     /// Bytes of the lines and sectors that were written.
     pub bytes: u64,
-    /// Lines of which something was written.
+    /// Lines with something written.
     pub lines: u64,
-    /// Sectors of which something was written.
+    /// Sectors with something written.
     pub sectors: u64,
     /// Cells that were programmed, one a bit.
     pub cells: u64,
