@@ -166,7 +166,7 @@ def file_bars(groups, entries):
 
 
 def faster(ways, clock):
-    """Returns the faster of these ways, of which some may not have been measured."""
+    """Returns the faster of these ways; some may not have been measured."""
     return max(filter(None, ways), key=lambda lines: median(rates(lines, clock)), default=None)
 
 

@@ -3,8 +3,8 @@
 //!
 //! The program is in our group, too. What the group is sent, by a key of the terminal (Ctrl-C), by
 //! a shell (`kill %1`, `fg`) or when the leader of the session ends, has reached the program; what
-//! this process is sent alone has not: a `kill`, the loss of the terminal of which it leads the
-//! session, an `alarm` that was set before it was started. A signal does not say which of both it
+//! this process is sent alone has not: a `kill`, the loss of the terminal whose session it leads,
+//! an `alarm` that was set before it was started. A signal does not say which of both it
 //! is, its sender neither.
 //!
 //! The kernel signals the members of a group from the youngest to the oldest, so the witness, which

@@ -166,7 +166,7 @@ fn create(arguments: &Create) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The exit codes of a pool of which not all could be read.
+/// The exit codes of a pool that could not be read whole.
 const PART_SALVAGED: u8 = 3;
 const NOTHING_SALVAGED: u8 = 4;
 

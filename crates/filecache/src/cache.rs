@@ -308,7 +308,7 @@ impl Cache {
         self.put(reading, request, page, contents);
     }
 
-    /// Puts a page into the store, of which the admission is told.
+    /// Puts a page into the store and tells the admission so.
     pub(crate) fn put(
         &self,
         reading: &Reading,

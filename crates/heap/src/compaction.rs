@@ -21,7 +21,7 @@ use crate::operation::Core;
 type Places = BTreeMap<u64, Vec<u64>>;
 
 impl<M: Medium> Core<M> {
-    /// Frees chunks of records as far as possible, and chunks of which nothing is in use; returns
+    /// Frees chunks of records as far as possible, and chunks with nothing in use; returns
     /// how many. Runs that were being emptied are used again. The caller holds no lane.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use bytemuck::{Pod, Zeroable};
 ///     value: u64,
 /// }
 ///
-/// // SAFETY: two words, any of which are a node.
+/// // SAFETY: two words; any two are a node.
 /// unsafe impl Zeroable for Node {}
 /// // SAFETY: as above, without padding.
 /// unsafe impl Pod for Node {}
@@ -83,7 +83,7 @@ impl<T> Ptr<T> {
     }
 }
 
-// SAFETY: it is a `u64`, of which zeros are a valid value.
+// SAFETY: it is a `u64`, and zeros are a valid value of that.
 unsafe impl<T> Zeroable for Ptr<T> {}
 // SAFETY: it is a `u64` to which the phantom adds nothing; every value is valid, since every use is
 // checked.

@@ -31,7 +31,7 @@ fn check(heap: &TestHeap, mut reached: Vec<u64>) {
     assert_eq!(reached, used(heap));
 }
 
-/// Keys of which some begin as others do, and some are empty.
+/// Keys; some begin as others do, and some are empty.
 fn key() -> impl Strategy<Value = Bytes> {
     let short = prop::collection::vec(prop::sample::select(vec![0u8, 1, b'a', 255]), 0..5);
     prop_oneof![

@@ -16,7 +16,7 @@ const ENTRIES: usize = 700;
 type Table = [Ptr<Object>; ENTRIES];
 type Object = [u64; 2];
 
-/// A pool of objects of which only every `keep`th is left, so that records are sparse: a chunk has
+/// A pool that keeps every `keep`th of its objects, so that records are sparse: a chunk has
 /// room for 128.
 fn sparse(objects: usize, keep: usize, granule: Granule) -> Vec<u8> {
     let medium = Arc::new(Simulated::new(96 << 12, granule));

@@ -202,7 +202,7 @@ impl<'h, M: Medium> Work<'h, M> {
         self.random.next_u64() % bound
     }
 
-    /// Some are of parts, of which the last may be short.
+    /// Some are of parts; the last may be short.
     fn value(&mut self, key: u64) -> Vec<u8> {
         let len = match self.below(40) {
             0 => 70_000 + self.below(500),
@@ -212,7 +212,7 @@ impl<'h, M: Medium> Work<'h, M> {
         value(key, self.below(1 << 20), len as usize)
     }
 
-    /// One change, or a few by one transaction, of which one in three fails.
+    /// One change, or a few by one transaction; one transaction in three fails.
     fn change(&mut self) -> Result<()> {
         let keys = 400;
         let (key, kind) = (self.below(keys), self.below(8));

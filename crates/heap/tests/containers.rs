@@ -239,7 +239,7 @@ fn a_queue_changes_under_an_iterator() {
 #[derive(Clone, Copy)]
 struct Aligned([u64; 2]);
 
-// SAFETY: two words, any of which are valid.
+// SAFETY: two words; any two are valid.
 unsafe impl Zeroable for Aligned {}
 // SAFETY: as above, without padding.
 unsafe impl Pod for Aligned {}

@@ -20,7 +20,7 @@ fn heap() -> TestHeap {
 }
 
 /// Lines and fences of some work. What an operation has changed is flushed by the one after it: so
-/// the work is done between two others, of which each is a line for its intent and one for a word.
+/// the work is done between two others: each is a line for its intent and one for a word.
 fn cost(heap: &TestHeap, work: impl FnOnce()) -> (u64, u64) {
     let word: Ptr<u64> = heap.root::<u8>("other", 0).unwrap().cast();
     let other = || heap.set(word, heap.read(word).unwrap() + 1).unwrap();

@@ -111,7 +111,7 @@ fn an_insert_that_is_refused_is_not_there_and_one_that_is_not_is() {
 /// Lines of an object.
 const LINES: u64 = 20;
 
-/// A pool of which only the last chunk is free, and an object of zeros.
+/// A pool whose last chunk alone is free, and an object of zeros.
 fn with_a_free_chunk_at_the_end() -> Vec<u8> {
     const CHUNKS: u64 = 32;
     let pool: Memory = Arc::new(Simulated::new(CHUNKS * 4096, Granule::Line));

@@ -9,7 +9,7 @@ use terrace_heap::{Place, Ptr};
 mod common;
 use common::{create, open, options};
 
-/// Its slot holds zeros, all of which the check in its record is of.
+/// Its slot holds zeros; the check in its record covers them all.
 #[test]
 fn an_object_of_no_bytes_survives_a_crash() {
     let pool = Arc::new(Simulated::new(64 << 10, Granule::Line));

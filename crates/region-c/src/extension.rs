@@ -88,7 +88,7 @@ pub extern "C" fn terrace_unmap(extension: *mut Handle, start: *mut c_void) -> c
 pub extern "C" fn terrace_stop(extension: *mut Handle) -> c_int {
     status(|| {
         let open = registry::remove(extension)?;
-        // They go before the extension, of which each has a share.
+        // They go before the extension, as each has a share of it.
         lock(&open.regions).clear();
         Ok(())
     })

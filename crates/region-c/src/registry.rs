@@ -16,7 +16,7 @@ pub struct Open {
     pub regions: Mutex<BTreeMap<usize, Region>>,
 }
 
-/// `terrace_extension`, of which programs have but a pointer.
+/// `terrace_extension`; programs have a pointer to it and no more.
 pub struct Handle(());
 
 /// By number, and the number of the next one.

@@ -100,8 +100,8 @@ impl Extension {
         self.shared.server.ask(Request::Adopt(start, end))
     }
 
-    /// Takes memory over of which a part may have come from adopted memory by `mremap`; that part
-    /// keeps its contents.
+    /// Takes memory over. A part of it that came from adopted memory by `mremap` keeps its
+    /// contents.
     ///
     /// # Safety
     /// See [`Extension::adopt`].

@@ -17,7 +17,7 @@ pub struct Figures {
     /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched
     /// pages in a row.
     pub first_touches: u64,
-    /// Faults on pages in the slow memory, each of which is read.
+    /// Faults on pages in the slow memory; each is a read.
     pub fetches: u64,
     /// Faults on pages in the staging range, from which they come back.
     pub returns: u64,

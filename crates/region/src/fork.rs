@@ -14,7 +14,7 @@ use crate::signals::{block_signals, restore_signals};
 use crate::streams;
 use crate::thread::{Resting, Server};
 
-/// The servers of this process, of which some may have ended.
+/// The servers of this process; some may have ended.
 static SERVERS: Mutex<Vec<Weak<Server>>> = Mutex::new(Vec::new());
 
 /// What is kept between the handlers of a fork.

@@ -132,7 +132,7 @@ impl Judge {
         Ok(judge)
     }
 
-    /// Judges what it was told of, and ends the thread until [`Judge::go_on`].
+    /// Judges what it was given, and ends the thread until [`Judge::go_on`].
     pub fn rest(&mut self) {
         self.told = None;
         // A thread that fails has said so.

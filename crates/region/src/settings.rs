@@ -10,7 +10,7 @@ pub struct Settings {
     /// Most DRAM that the pages of all regions take, [`Settings::LEAST_DRAM`] pages at least. The
     /// pager's own tables are not part of it.
     pub dram: Bytes,
-    /// Which pages stay in DRAM. The policy is told of faults, not of touches of pages in DRAM.
+    /// Which pages stay in DRAM. The policy sees faults, no touches of pages in DRAM.
     pub replacement: replacement::Spec,
     /// Which pages are fetched before they are touched; `None` fetches at faults alone.
     pub prefetch: Option<prefetch::Spec>,

@@ -198,7 +198,7 @@ impl Store {
         self.spare.push(buffer);
     }
 
-    /// Forgets a page, of which no transfer is under way.
+    /// Forgets a page without a transfer under way.
     pub fn forget(&mut self, page: PageId) {
         self.places.forget(page);
     }

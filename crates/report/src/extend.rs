@@ -105,7 +105,7 @@ pub struct Measured {
     pub pages_written: u64,
     /// Bytes that it wrote.
     pub written_bytes: u64,
-    /// Lines of 64 bytes of which it wrote something.
+    /// Lines of 64 bytes with something written.
     pub written_lines: u64,
     /// Cells that it programmed, one a bit.
     pub written_cells: u64,
@@ -133,9 +133,9 @@ pub struct Scheme {
     /// Bytes as a share of those of `page`, which writes every page that leaves; null where that is
     /// nothing.
     pub of_page: Option<f64>,
-    /// Lines of 64 bytes of which something is written.
+    /// Lines of 64 bytes with something written.
     pub lines: u64,
-    /// Sectors of 512 bytes of which something is written.
+    /// Sectors of 512 bytes with something written.
     pub sectors: u64,
     /// Cells that are programmed, one a bit.
     pub cells: u64,

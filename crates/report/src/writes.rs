@@ -16,7 +16,7 @@ pub struct Writes {
     pub zeros: u64,
     /// Pages that repeat another word of 8 bytes, among them.
     pub same_filled: u64,
-    /// Writes of pages of which an earlier write was looked at, among them.
+    /// Those of them whose page had an earlier write that was looked at.
     pub again: u64,
     /// Those of `again` that held what was seen of their page before.
     pub unchanged: u64,

@@ -20,7 +20,7 @@ use crate::route::{Port, Route};
 use crate::router::Router;
 use crate::settings::Settings;
 
-/// Repetitions, of which the median counts.
+/// Repetitions; the median counts.
 const REPETITIONS: usize = 5;
 
 /// What was measured of one of them.

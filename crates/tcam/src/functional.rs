@@ -10,7 +10,7 @@ use crate::length::Length;
 use crate::prefix::Prefix;
 use crate::route::{Port, Route};
 
-/// The valid rows of blocks that are on-line, by their prefixes, of which no two are the same.
+/// The valid rows of blocks that are on-line, by their prefixes, which all differ.
 #[derive(Clone, Debug)]
 pub struct Functional {
     rows: FxHashMap<Prefix, (Location, Port)>,

@@ -17,7 +17,7 @@ pub const SHARE: f64 = 0.080;
 
 /// Ports that a prefix changes between.
 ///
-/// 38 % of the changes behind [`SHARE`] go back to the port before, as with four, of which any
+/// 38 % of the changes behind [`SHARE`] go back to the port before, as with four ports where any
 /// other comes next. Of the peers that were left out 60 % do.
 pub const PORTS: u32 = 4;
 

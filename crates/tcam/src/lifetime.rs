@@ -27,7 +27,7 @@ pub struct Load {
     pub free_blocks: f64,
     /// Entries written to flash.
     pub entries: u64,
-    /// Entries of the length of which most were written.
+    /// Entries of the length with most writes.
     pub most: u64,
     /// In this time.
     pub elapsed: Nanos,

@@ -1,4 +1,4 @@
-//! The circuit model beside table 4.1 of Fedorov 2016, of which it was fitted to one figure, and
+//! The circuit model beside table 4.1 of Fedorov 2016 (it was fitted to one figure of it), and
 //! beside ngspice.
 
 use std::path::Path;

@@ -219,7 +219,7 @@ impl Timeline {
     }
 }
 
-/// Word `word` of a row of bits of which the first `count` are set.
+/// Word `word` of a row of bits whose first `count` are set.
 fn ones(count: usize, word: usize) -> u64 {
     match count.saturating_sub(word * WORD) {
         0 => 0,

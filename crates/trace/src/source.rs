@@ -42,8 +42,8 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Returns the metadata of a trace of which no more is known beforehand than its format, and
-    /// whether it counts instructions.
+    /// Returns the metadata of a trace. Beforehand only its format is known, and whether it counts
+    /// instructions.
     pub(crate) fn of(format: impl Display, counts_instructions: bool) -> Self {
         Self {
             format: format.to_string(),

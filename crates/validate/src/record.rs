@@ -71,7 +71,7 @@ pub fn record(
     )))
 }
 
-/// Checks that `trace` is of the program `words`, where it says of which program it is.
+/// Checks that `trace` is of the program `words`, where it names its program.
 ///
 /// # Errors
 /// Returns a usage error that names both programs, and a failure if the trace cannot be opened.

@@ -55,7 +55,7 @@ for policy in sampled:interval=2s hot:threshold=4s,period=2s; do
         settles "$policy" 16 1 12 0.9 0.2 "$pages" 48 12 900
 done
 check 'a program with threads' settles sampled:interval=2s 16 1 12 0.9 0.2 "$pages" 48 12 900 threads
-# The two have 36 MiB in common, and 12 MiB of hot pages each, of which 8 MiB have room.
+# The two have 36 MiB in common, and 12 MiB of hot pages each; 8 MiB have room.
 check 'a program that forks' settles sampled:interval=2s 8 2 7 0 0.1 "$pages" 48 12 900 fork
 
 # Writes to arrays.toml what terrace place would of `kept` in arrays.c.

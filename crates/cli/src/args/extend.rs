@@ -70,7 +70,7 @@ pub struct Extend {
 
     /// Which pages stay in DRAM
     ///
-    /// It is told of faults alone, not of touches of pages in DRAM.
+    /// It sees faults alone, no touches of pages in DRAM.
     #[arg(long, value_name = "POLICY", default_value = "fifo", value_parser = policy)]
     replacement: String,
 

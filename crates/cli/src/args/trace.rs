@@ -83,7 +83,7 @@ pub struct Convert {
     #[command(flatten)]
     pub table: Table,
 
-    /// Take addresses for the names of objects, each of which gets pages by its size
+    /// Take addresses for the names of objects; each gets pages by its size
     #[arg(long)]
     pub keys: bool,
 

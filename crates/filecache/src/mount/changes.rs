@@ -16,7 +16,7 @@ use super::nodes::Node;
 use crate::cache::Source;
 
 impl PassThrough {
-    /// Changes bytes of a file, of which the cache is told.
+    /// Changes bytes of a file, and tells the cache so.
     pub(super) fn change<T>(
         &self,
         node: &Node,
@@ -85,7 +85,7 @@ impl PassThrough {
         }
     }
 
-    /// Makes a file as long as is said, which the cache is told of.
+    /// Makes a file as long as is said, and tells the cache so.
     pub(super) fn set_size(
         &self,
         node: &Arc<Node>,

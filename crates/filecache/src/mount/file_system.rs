@@ -101,8 +101,8 @@ impl PassThrough {
         reply.entry(&self.fresh, &attributes(&about, node.number), Generation(0));
     }
 
-    /// Returns what the kernel is told of a file that is opened: what becomes of the pages that it
-    /// has of it, and that a file that was only read has no errors to tell of when it is closed.
+    /// Returns the answer to the kernel for a file that is opened: what becomes of its pages in the
+    /// kernel's cache, and that a file that was only read has no errors to report at its end.
     fn flags_of(&self, handle: &Handle, now: Option<Version>, flags: OFlags) -> FopenFlags {
         let close = closing(flags);
         if self.direct {
@@ -135,7 +135,7 @@ impl PassThrough {
     }
 }
 
-/// Returns what the kernel is told of the end of a file that is opened: one that was only read has
+/// Returns the answer to the kernel for the end of an open file: one that was only read has
 /// no errors to tell of then.
 fn closing(flags: OFlags) -> FopenFlags {
     match flags & OFlags::RWMODE == OFlags::RDONLY {

@@ -1,4 +1,4 @@
-//! What the kernel's page cache keeps of a file, and of which version.
+//! What the kernel's page cache keeps of a file, and in what version.
 
 use std::sync::Mutex;
 

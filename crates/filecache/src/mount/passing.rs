@@ -22,8 +22,8 @@ pub(super) enum Way {
 }
 
 impl Passing {
-    /// Begins a handle, which the kernel `may` serve. `register` tells it of the file; one of which
-    /// it has refused that is served by us.
+    /// Begins a handle, which the kernel `may` serve. `register` shows it the file; a file that
+    /// it refuses is served by us.
     pub fn begin(
         &mut self,
         may: bool,

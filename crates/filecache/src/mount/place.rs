@@ -63,7 +63,7 @@ impl Named {
     }
 }
 
-/// The descriptors of places, of which no more are open than is said.
+/// The open descriptors of places, up to a number that is said.
 pub(super) struct Descriptors {
     most: usize,
     /// Places with a descriptor, the one that was opened first at the front.

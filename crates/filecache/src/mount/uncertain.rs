@@ -15,7 +15,7 @@ use crate::file::Version;
 /// How long the kernel keeps such pages.
 const KEPT: Duration = Duration::from_millis(500);
 
-/// The files of which the kernel has such pages.
+/// The files that the kernel has such pages of.
 #[derive(Default)]
 pub(super) struct Uncertain {
     list: Mutex<List>,

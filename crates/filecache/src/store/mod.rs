@@ -122,8 +122,8 @@ impl Store {
         })
     }
 
-    /// Begins to read a file, of which `version` tells as what it is now. `None` if a change of
-    /// ours is under way: then the source alone knows.
+    /// Begins to read a file in its present `version`. `None` if a change of ours
+    /// is under way: then the source alone knows.
     ///
     /// # Errors
     /// Returns the error of `version`.

@@ -95,7 +95,7 @@ pub(crate) trait Allocator<M>: Send + Sync {
     /// The allocator's data in the pool are damaged, or a fence failed.
     fn recover(&self, space: &Space<M>, found: &Found) -> Result<()>;
 
-    /// Gives back chunks of which nothing is in use; returns how many.
+    /// Gives back chunks with nothing in use; returns how many.
     fn reclaim(&self, space: &Space<M>) -> u64;
 
     /// Gives back all slots of a lane's cache. All lanes are held.

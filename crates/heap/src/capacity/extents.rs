@@ -15,7 +15,7 @@ pub(super) struct Free {
 }
 
 impl Free {
-    /// Returns the state of `chunks` chunks of which the extents are free.
+    /// Returns the state of `chunks` chunks, the extents of them free.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Compaction of what containers own, so that chunks become free which hold little.
 //!
 //! A pass looks at all containers twice. First they *condense*: sparse nodes of ordered maps become
-//! fewer. With what was seen of each chunk, runs of few objects are chosen, of which no slot is
+//! fewer. With what was seen of each chunk, runs of few objects are chosen, whose slots are not
 //! used from then on, and the second time the objects in them *move*: a copy is made, the word that
 //! points to the object is changed, and the object is freed, all by one operation under the guard
 //! that every other change of it needs, too. So a crash leaves either of the two, readers hold the

@@ -77,7 +77,7 @@ impl<M: Medium> Heap<M> {
         Ok(())
     }
 
-    /// Empties or frees the container of a root, of which nothing is known.
+    /// Empties or frees the container of a root that nothing is known about.
     fn carry_out(&self, root: u64, kind: u16, mark: Mark) -> Result<()> {
         let pool = &self.core().space.pool;
         let table = pointer_of(pool, root)? & FIELD_MAX;

@@ -24,7 +24,7 @@ use crate::ptr::Ptr;
 /// #[derive(Clone, Copy)]
 /// struct Cents(i64);
 ///
-/// // SAFETY: a number, any bytes of which are valid.
+/// // SAFETY: a number: any bytes are valid.
 /// unsafe impl Zeroable for Cents {}
 /// // SAFETY: as above, without padding.
 /// unsafe impl Pod for Cents {}

@@ -124,7 +124,7 @@ mod tests {
         u64::from_le_bytes(bytes[at as usize..][..8].try_into().unwrap())
     }
 
-    /// Returns the findings about a pool of which a word is another one.
+    /// Returns the findings about a pool with a changed word.
     fn found(bytes: &[u8], changes: &[(u64, u64)]) -> Vec<String> {
         let mut bytes = bytes.to_vec();
         for &(at, word) in changes {

@@ -13,7 +13,7 @@ use super::types::Types;
 /// Takes the key and the value of an entry that could be read.
 pub(super) type Take<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
 
-/// Findings of which the sentence is kept.
+/// Most findings whose sentence is kept.
 pub(crate) const KEPT: usize = 100;
 
 /// What could not be read.

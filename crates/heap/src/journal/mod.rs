@@ -181,7 +181,7 @@ fn chunks_from<M: Medium>(medium: &M, geometry: &Geometry, chunk: u64) -> Result
 }
 
 /// Returns the range of bytes that a journal uses of its chunks. A large one shares no huge page
-/// with anything else: the kernel writes all of a page of which a part was changed through a
+/// with anything else: the kernel writes a page whole when a part of it was changed through a
 /// mapping.
 fn bytes_of(geometry: &Geometry, chunk: u64, chunks: u64) -> Range<u64> {
     let start = geometry.offset_of(chunk);

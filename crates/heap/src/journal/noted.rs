@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-/// Bytes of a page of which a change is noted.
+/// Bytes of a page whose change is noted.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// The pages of a pool that were flushed since noting has begun.

@@ -14,7 +14,7 @@ use crate::lock::lock;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
 
-/// Operations of which the ranges are kept: F - 1, F and F + 1.
+/// Operations whose ranges are kept: F - 1, F and F + 1.
 const KEPT: usize = 3;
 /// Number of ranges of an operation that fit here, as many as an intent names; others are kept
 /// under the lock.
@@ -267,8 +267,7 @@ impl Window {
         self.flush_kept(pool, &wide, fenced, fenced);
     }
 
-    /// Flushes the changes of the last two operations, of which `fenced` is the later, up to
-    /// `target`.
+    /// Flushes the changes of the last two operations, up to `target`; `fenced` is the later one.
     fn flush_kept<M: Medium>(&self, pool: &Pool<M>, wide: &[Wide; KEPT], fenced: u64, target: u64) {
         let last = [fenced, fenced.saturating_sub(1)];
         for sequence in last.into_iter().filter(|&sequence| sequence <= target) {

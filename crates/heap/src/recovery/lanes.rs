@@ -27,7 +27,7 @@ struct Lane<'l> {
     /// Without commits that did not happen.
     left: survey::lanes::Lane,
     last: &'l Last,
-    /// The last operation of which anything is visible. One that did not happen counts: its intent
+    /// The last operation that left something visible. One that did not happen counts: its intent
     /// stays, so no later operation may have its number.
     seen: u64,
 }

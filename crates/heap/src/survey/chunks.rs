@@ -21,7 +21,7 @@ pub(crate) struct Chunks {
     /// Chunks of the naive allocator's headers.
     pub headers: Vec<u64>,
     /// First chunks of runs and large objects. The index has them with all slots still free, and
-    /// only under their first chunk: runs of which nothing is in use may overlap.
+    /// only under their first chunk: runs with nothing in use may overlap.
     pub runs: Vec<u64>,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Checked {
     ranges: Vec<Range>,
     /// How many guards were looked at.
     parts: usize,
-    /// The operations of which the bytes are there.
+    /// The operations whose bytes are there.
     of: Vec<Stamp>,
 }
 

@@ -337,7 +337,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// The transaction, or the one of which it is a part, has ended; a change of a container broke
+    /// The transaction, or the one that it is a part of, has ended; a change of a container broke
     /// off; or this is a child of the process that opened the heap.
     #[inline]
     fn state(&self) -> Result<RefMut<'_, State>> {
@@ -444,7 +444,7 @@ fn freed(object: u64) -> Error {
 }
 
 fn ended() -> Error {
-    Error::usage("the transaction has ended, because the one of which it is a part has ended")
+    Error::usage("the transaction has ended, because the one that it is a part of has ended")
 }
 
 fn broken() -> Error {

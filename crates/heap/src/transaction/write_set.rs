@@ -20,7 +20,7 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// More lines are not looked up one by one.
 const LONG: u64 = 64;
 
-/// A line of which words were written.
+/// A line with written words.
 struct Line {
     number: u64,
     words: [u64; LINE_WORDS],
@@ -182,7 +182,7 @@ impl WriteSet {
         self.places[self.place(number)] != 0
     }
 
-    /// Same as [`WriteSet::may_hold`], at little price for many bytes of which none was written.
+    /// Same as [`WriteSet::may_hold`], at little price for many bytes without a written one.
     #[inline]
     pub fn may_hold_any(&self, offset: u64, len: u64) -> bool {
         self.pieces.may_hold(offset, len) && self.may_hold(offset, len)

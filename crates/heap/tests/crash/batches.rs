@@ -64,12 +64,12 @@ struct Seen {
     vector: Vec<Value>,
 }
 
-/// Returns words of which each differs from those of other numbers.
+/// Returns words that differ from those of any other number.
 fn value(number: u64) -> Value {
     std::array::from_fn(|i| number << 8 | i as u64)
 }
 
-/// Returns bytes of which each word differs from those of other numbers.
+/// Returns bytes whose words differ from those of any other number.
 fn string(number: u64, len: usize) -> Vec<u8> {
     let words = (0..).map(|i| number << 8 | i);
     words.flat_map(u64::to_le_bytes).take(len).collect()

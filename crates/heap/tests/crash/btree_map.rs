@@ -19,7 +19,7 @@ enum Op {
 }
 use Op::{Batch, Insert, Remove};
 
-/// Keys of many lengths, some of which are prefixes of others.
+/// Keys of many lengths; some are prefixes of others.
 fn key(number: u64) -> Vec<u8> {
     let mut key = (number / 3).to_be_bytes()[6..].to_vec();
     key.extend(vec![b'k'; number as usize % 3 * 20]);

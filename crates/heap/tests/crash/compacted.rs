@@ -38,7 +38,7 @@ struct State {
     vector: u64,
 }
 
-/// Some lie apart, of which some have parts: a part has 15 chunks of 4 KiB.
+/// Some lie apart, and some of these have parts: a part has 15 chunks of 4 KiB.
 fn value(number: u64) -> Vec<u8> {
     let len = match number % 12 {
         3 | 5 => 1100 + number,
@@ -209,7 +209,7 @@ fn contents(medium: &Simulated) -> State {
     containers.state()
 }
 
-/// Containers of which no handle exists.
+/// Containers without a handle.
 #[test]
 fn crashes_while_objects_of_closed_containers_move() {
     [false, true]

@@ -291,7 +291,7 @@ fn crashes_while_small_containers_are_emptied_and_removed() {
     }
 }
 
-/// Of so many objects that they are freed in several steps, each of which may be the last.
+/// Of so many objects that they are freed in several steps; each may be the last.
 #[test]
 fn crashes_while_large_containers_are_emptied_and_removed() {
     for (kind, count) in [(Map, 280), (Tree, 1000), (Kind::Queue, 300)] {

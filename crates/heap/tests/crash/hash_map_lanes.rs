@@ -112,8 +112,8 @@ fn a_split_that_others_take_over() {
     }
 }
 
-/// Where one stripe is full a group of another one may be split, of which another lane has just
-/// changed an entry. What it repeats after the lane that changes it next is seen.
+/// Where one stripe is full, a group of another one may be split while another lane has just
+/// changed an entry of it. What it repeats after the lane that changes it next is seen.
 #[test]
 fn a_split_that_takes_over() {
     let fill = (0..40).map(|key| Insert(key, key)).collect();

@@ -1,5 +1,5 @@
 //! Random programs over all containers at once: single operations, transactions, transactions
-//! within transactions, some of which fail, growth and compaction.
+//! within transactions (some fail), growth and compaction.
 //!
 //! `TERRACE_MIXES` says how many programs there are of each kind (1 unless told).
 

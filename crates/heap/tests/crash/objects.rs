@@ -103,7 +103,7 @@ fn short() -> Vec<(usize, Op)> {
     ops.to_vec()
 }
 
-/// Each lane has a chunk of records, of which one is enough; what was in doubt is not any more.
+/// Each lane has a chunk of records, where one is enough; what was in doubt is not any more.
 #[test]
 fn every_crash_of_compaction() {
     let ops = [

@@ -1,7 +1,7 @@
 //! What threads do to the entries of several maps at once, and say of it (`history`).
 //!
 //! Each key is an entry of one of four maps. Some are registers, which are set and removed; others
-//! are accounts between which transactions move money, of which there is always as much.
+//! are accounts. Transactions move money between them, and its sum stays.
 
 use terrace_heap::containers::{BTreeMap, HashMap};
 use terrace_heap::{Cause, Error, Heap, Medium, Result, Transaction};
@@ -35,7 +35,7 @@ struct Worker<'w, M: Medium> {
     say: &'w dyn Fn(Event),
 }
 
-/// Bytes of which the length depends on the value; few are long.
+/// Bytes whose length depends on the value; few are long.
 fn text(value: u64) -> Vec<u8> {
     let words = match value % 16 {
         0 => 150,

@@ -63,7 +63,7 @@ impl Hostile {
         self.random.fill_bytes(&mut buffer.0);
     }
 
-    /// Takes a transfer that is told of now.
+    /// Takes a transfer that is reported now.
     fn next(&mut self) -> Option<Done> {
         let now = Instant::now();
         let due = self.late.iter().position(|(at, _)| *at <= now);

@@ -98,7 +98,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// Runs programs over a kind of memory, half of which are killed.
+/// Runs programs over a kind of memory; half of the programs are killed.
 fn soak(kind: Kind, directory: &Path) {
     let seed = number("TERRACE_SOAK_SEED", 1);
     let end = Instant::now() + Duration::from_secs(number("TERRACE_SOAK_SECONDS", 1));

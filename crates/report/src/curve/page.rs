@@ -43,7 +43,7 @@ impl CurveDocument {
             Axis::new("DRAM", Unit::Bytes),
             Axis::new("touches of pages that miss", Unit::Share),
         )
-        .note("First touches among them. Policies of which a sample of pages was simulated have an error; see the table.");
+        .note("First touches among them. Policies that were simulated by a sample of pages have an error; see the table.");
         self.curves.curves.iter().fold(plot, |plot, curve| {
             let bytes = |point: &Point| point.dram_pages as f64 * PAGE;
             let points = curve

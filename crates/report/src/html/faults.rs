@@ -84,7 +84,7 @@ fn unseen(faults: &Faults) -> String {
         .map(|(from, to)| format!("{} to {} s", seconds(*from), seconds(*to)))
         .collect();
     format!(
-        "The run had {} major faults, of which it saw {}: it watched for {} of {} s, {} of the time ({}), and not while \
+        "The run had {} major faults and saw {} of them: it watched for {} of {} s, {} of the time ({}), and not while \
          watching did not pay.",
         count(faults.of),
         share(faults.seen, faults.of),
@@ -223,7 +223,7 @@ mod tests {
         let note = note(&faults);
         assert!(
             note.contains(
-                "The run had 20,000 major faults, of which it saw 5 %: it watched for 3.0 of 10.0 s, 30 % of the time \
+                "The run had 20,000 major faults and saw 5 % of them: it watched for 3.0 of 10.0 s, 30 % of the time \
                  (0.0 to 1.0 s, 8.0 to 10.0 s)"
             ),
             "{note}"

@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// The same runs, the last of which failed.
+    /// The same runs, but the last failed.
     fn failed(runs: &Runs) -> Runs {
         let mut failed = runs.clone();
         failed.outcomes.last_mut().unwrap().exit = Exit::Code(3);

@@ -124,7 +124,7 @@ fn why_killed(outcome: &Outcome, effective: &Effective) -> String {
     }
     let others = match outcome.tier_others {
         Bytes(0) => String::new(),
-        others => format!(", of which other programs had up to {others}"),
+        others => format!(", where other programs had up to {others}"),
     };
     let and_locked = match locked {
         Bytes(0) => String::new(),

@@ -154,7 +154,7 @@ fn picture(policy: &str, spells: &[Spell], names: &[String]) -> Option<Plot> {
     Some(programs.fold(plot, |plot, (program, name)| plot.series(name, of(program))))
 }
 
-/// Returns the misses after the beginning of a turn, a line for each program of which they were
+/// Returns the misses after the beginning of a turn, a line for each program whose misses were
 /// learnt.
 fn after_switch(policy: &PolicyResults) -> Plot {
     let x = Axis::new("ms since the turn began", Unit::Count);

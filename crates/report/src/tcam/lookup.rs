@@ -25,7 +25,7 @@ pub struct LookupDocument {
 pub struct Answer {
     /// The address that was looked up.
     pub address: String,
-    /// The longest prefix that contains it; null if none does.
+    /// The longest prefix that contains it; null without one.
     pub prefix: Option<String>,
     /// The number of its next hop.
     pub port: Option<u32>,

@@ -20,8 +20,8 @@ use crate::text::Text;
 /// Bytes of a word of contents.
 const WORD_BYTES: u64 = 8;
 
-/// The most sizes of accesses of which each has a row of the table; of more, as objects have, the
-/// smallest and the largest are shown.
+/// The most sizes of accesses that have a row of the table each; where there are more, as with
+/// objects, the smallest and the largest are shown.
 const SIZES: usize = 40;
 
 /// Columns of the longest bar.
@@ -167,11 +167,11 @@ pub struct Discarded {
 /// What pages held, in a trace recorded with contents.
 #[derive(Debug, Serialize)]
 pub struct Contents {
-    /// Pages of which something was reported.
+    /// Pages with a report.
     pub pages: u64,
     /// Words of 8 bytes that were reported.
     pub words: u64,
-    /// Samples: checksums of pages that the recorder took, and pages of which reports are missing.
+    /// Samples: checksums of pages that the recorder took, and pages with missing reports.
     pub sampled: u64,
     /// Samples with which the contents agree.
     pub held: u64,

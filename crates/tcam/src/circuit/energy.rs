@@ -21,8 +21,8 @@ pub(super) fn of_cells_pj(block: &Block, line: &MatchLine, technology: &Technolo
     (match_fj + search_fj) / 1e3
 }
 
-/// Returns the energy (pJ) of reading the port: one select line, and bitlines, half of which a
-/// flash cell discharges whole; of the two of an SRAM cell, one falls from half of the supply.
+/// Returns the energy (pJ) of reading the port: one select line, and bitlines. A flash cell
+/// discharges half of them whole; of the two of an SRAM cell, one falls from half of the supply.
 pub(super) fn of_ports_pj(block: &Block, line: &PortLine, technology: &Technology) -> f64 {
     let square = technology.supply_v.powi(2);
     let bitline = block.port_columns as f64 * line.bitline_ff * square / 2.0;

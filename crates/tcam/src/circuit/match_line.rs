@@ -1,4 +1,4 @@
-//! The match line of a row: sections, each of which discharges the next (Fedorov 2016, figure 4.3).
+//! The match line of a row: sections; each discharges the next (Fedorov 2016, figure 4.3).
 
 use super::block::{Block, Cell};
 use super::flash::Flash;

@@ -84,7 +84,7 @@ technology! {
     sense_v = 0.1, "V", "assumed";
     /// Delay of that sense amplifier, in delays of an inverter with a fan-out of 4.
     sense_fan_outs = 2.0, "1", "assumed";
-    /// Search lines of which one in two changes from one address to the next.
+    /// Share of the search lines that change from one address to the next.
     activity = 0.5, "1", "assumed: addresses at random";
     /// Packets of the smallest size.
     packet_bytes = 48.0, "bytes", "Fedorov 2016, 4.4";

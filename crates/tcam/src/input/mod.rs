@@ -2,7 +2,7 @@
 //!
 //! The format is recognised by the contents ([`Format`]), after gzip or bzip2 was unpacked. A file
 //! of several peers is read as one of them saw it: a router has one table. Each reader turns its
-//! file into statements, of which tables and updates are made here.
+//! file into statements; tables and updates are made from them here.
 //!
 //! ```no_run
 //! use terrace_tcam::input::{self, Ports};

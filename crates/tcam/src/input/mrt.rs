@@ -51,7 +51,7 @@ fn next(input: &mut Input) -> Result<Option<MrtRecord>> {
         .map_err(|e| input.corrupt(begin, &format!("the MRT record there cannot be read: {e}")))
 }
 
-/// Says what is wrong with a record of which so many bytes were read.
+/// Says what is wrong with a record after so many bytes were read.
 fn framing(read: u64, wrong: &ParserErrorWithBytes) -> String {
     if read < MRT_HEADER as u64 {
         return format!(
@@ -60,7 +60,7 @@ fn framing(read: u64, wrong: &ParserErrorWithBytes) -> String {
     }
     match &wrong.error {
         ParserError::EofExpected | ParserError::EofError(_) | ParserError::IoError(_) => {
-            format!("the file ends within an MRT record, of which there are {read} bytes")
+            format!("the file ends within an MRT record, after {read} bytes of it")
         }
         ParserError::OversizedRecord { length } => {
             format!("the MRT record there says that it has {length} bytes")
@@ -169,7 +169,7 @@ fn of_table_dump(entry: TableDumpMessage) -> std::result::Result<Statement, Stri
     })
 }
 
-/// Reads a message of BGP, of which an UPDATE speaks of routes.
+/// Reads a message of BGP; an UPDATE names routes.
 fn of_message(message: BgpMessage, peer: Peer, at: Nanos) -> Statements {
     let BgpMessage::Update(update) = message else {
         return Ok(Vec::new());

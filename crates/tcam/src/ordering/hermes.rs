@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::route::Port;
 
-    /// Prefixes of all lengths, of which the shadow table is filled several times.
+    /// Prefixes of all lengths, enough to fill the shadow table several times.
     #[test]
     fn no_update_takes_more_moves_than_the_bound() {
         let mut hermes = Hermes::load(&Table::new(), SHADOW_ROWS);

@@ -23,7 +23,7 @@ use crate::route::{Port, Route};
 
 pub use moves::{Moves, count};
 
-/// Routes of one family, of which an ordering makes its table.
+/// Routes of one family, which an ordering makes its table from.
 pub type Table = BTreeMap<Prefix, Port>;
 
 /// A conventional TCAM that is kept in order. All prefixes are of one family.

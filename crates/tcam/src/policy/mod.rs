@@ -58,7 +58,7 @@ pub struct Held {
 
 /// Decides what is written to flash, and when.
 pub trait UpdatePolicy: Send {
-    /// Is told of every change of a prefix that was in the table with port `before`, or not at all.
+    /// Observes a change of a prefix that was in the table with port `before`, or not in the table.
     fn observe(&mut self, _at: Nanos, _change: Change, _before: Option<Port>) {}
 
     /// Decides about an announcement. [`Admission::Skip`] is allowed only if `before` is its port,

@@ -13,7 +13,7 @@ use crate::update::Change;
 pub(super) struct Lane {
     /// The shadow block that takes updates.
     pub accepting: Option<u32>,
-    /// Full shadow blocks, the first of which is being written to flash.
+    /// Full shadow blocks; the first is being written to flash.
     pub sealed: VecDeque<Flush>,
     /// Updates that wait for a shadow block, with the times of their arrival.
     pub waiting: VecDeque<(Nanos, Change)>,

@@ -55,7 +55,7 @@ struct Report {
 /// How much of what was sampled held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Samples: checksums, and pages of which reports are missing.
+    /// Samples: checksums, and pages with missing reports.
     pub sampled: u64,
     /// Those that the contents agree with.
     pub held: u64,
@@ -137,12 +137,12 @@ impl Memory {
         page.map_or(ZEROS, |page| &page.contents)
     }
 
-    /// Returns the numbers of the pages of which something was reported, with their processes.
+    /// Returns the numbers of the pages with a report, with their processes.
     pub fn pages(&self) -> impl Iterator<Item = (u16, u64)> {
         self.pages.keys().copied()
     }
 
-    /// Returns how much of what was sampled held. A page of which a report still waits for a
+    /// Returns how much of what was sampled held. A page with a report that still waits for a
     /// version that did not come is a sample that did not hold.
     pub fn verified(&self) -> Verified {
         let mut deviating = self.deviating.clone();

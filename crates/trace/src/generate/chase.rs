@@ -13,7 +13,7 @@ use super::random::Random;
 use crate::source::Source;
 
 const POINTER: u64 = 8;
-/// Instructions of the loop, of which the first loads.
+/// Instructions of the loop; the first loads.
 const LOOP: u8 = 3;
 
 /// A pointer chase over a circular list of all nodes in random order

@@ -25,8 +25,8 @@ const DOUBLE: u64 = 8;
 
 /// A blocked product of matrices of doubles, C += A*B
 ///
-/// The loops are from Lam, Rothberg and Wolf (ASPLOS 1991). The matrices are the largest of which
-/// three fit into the footprint: 24M is 1024 by 1024. The trace ends with the product.
+/// The loops are from Lam, Rothberg and Wolf (ASPLOS 1991). The matrices are the largest
+/// that fit into the footprint three times: 24M is 1024 by 1024. The trace ends with the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Matmul {

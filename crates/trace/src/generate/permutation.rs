@@ -7,7 +7,7 @@ const ROUNDS: usize = 3;
 /// A random order of `0..len`.
 ///
 /// It permutes the numbers of as many bits as `len` needs, by rounds of a multiplication by an odd
-/// number, an addition and a shifted exclusive or, each of which can be undone and so takes no two
+/// number, an addition and a shifted exclusive or. Each can be undone, and so takes no two
 /// numbers to one. A result that is not below `len` is permuted again until it is (cycle walking:
 /// Black and Rogaway 2002), which takes two tries on the average at worst.
 #[derive(Clone, Debug)]

@@ -61,7 +61,7 @@ pub struct Discarded {
 /// What the pages of a trace held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Pages of which something was reported.
+    /// Pages with a report.
     pub pages: u64,
     /// Words of 8 bytes that were reported.
     pub words: u64,

@@ -105,7 +105,7 @@ pub(super) fn saturated(number: u32) -> u16 {
     u16::try_from(number).unwrap_or(u16::MAX)
 }
 
-/// A chunk of rows with reports, of which a part may have been read.
+/// A chunk of rows with reports; a part of it may have been read.
 #[derive(Debug, Default)]
 pub struct Reports {
     /// Records that were read.
@@ -188,7 +188,7 @@ impl Reports {
         }
     }
 
-    /// Begins with a chunk of which nothing was read.
+    /// Begins with an unread chunk.
     pub fn begin(&mut self) {
         self.read = 0;
         self.words.clear();

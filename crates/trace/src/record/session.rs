@@ -51,7 +51,7 @@ fn with_mappings_from(least: u64, before: Option<OsString>) -> OsString {
 
 /// The variable that names libraries which the dynamic linker loads before all others.
 const PRELOAD: &str = "LD_PRELOAD";
-/// The variable that tells the library in the program of which objects to tell.
+/// The variable that tells the library in the program which objects to report.
 const LEAST_OBJECT: &str = "TERRACE_ALLOCATIONS_LEAST";
 
 /// Returns the libraries to load: the one that tells of allocations, that of the request, and those
@@ -316,7 +316,7 @@ impl Session {
         })
     }
 
-    /// Returns the instruction for the lack of which the program has ended.
+    /// Returns the instruction that was missing when the program ended.
     fn lacked(&self, status: ExitStatus) -> Option<String> {
         let by_it = [Exit::Signal(libc::SIGILL), Exit::Code(128 + libc::SIGILL)];
         by_it

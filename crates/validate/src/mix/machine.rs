@@ -81,7 +81,7 @@ pub fn machine(cache: &Cache, cpus: usize, turns: sched::Spec, slice: Nanos) -> 
     })
 }
 
-/// Returns DRAM with the measured time of a miss, of which the look-up in the last level is a part.
+/// Returns DRAM with the measured time of a miss; the look-up in the last level is a part of it.
 fn memory(cache: &Cache) -> Result<Backing> {
     let mut technology = Catalogue::builtin().get("dram")?.clone();
     let lookup = (LOOKUP * CYCLE) as f64 / 1000.0;

@@ -21,7 +21,7 @@ const TURN: Nanos = Nanos(4_000_000);
 pub struct Request {
     /// The programs. Their standard input should be empty.
     pub programs: Vec<Invocation>,
-    /// Policies of turns, the first of which leaves them to the kernel.
+    /// Policies of turns; the first leaves them to the kernel.
     pub policies: Vec<Spec>,
     /// How they run live.
     pub settings: Settings,

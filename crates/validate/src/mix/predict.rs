@@ -10,8 +10,7 @@ use terrace_trace::{Columns, Selection, Source, ahead, open};
 
 use super::finish::finish;
 
-/// Simulated time before figures are taken, and of which they are taken: several rounds of long
-/// turns.
+/// Simulated time of the warm-up and of the measurement: several rounds of long turns.
 const TIMES: [Nanos; 2] = [Nanos(300_000_000), Nanos(600_000_000)];
 /// The same of a program alone, which only has to fill the caches.
 const ALONE: [Nanos; 2] = [Nanos(100_000_000), Nanos(100_000_000)];
@@ -39,7 +38,7 @@ pub struct Predicted {
     pub turn: f64,
 }
 
-/// Predicts all programs under each policy, the first of which leaves turns to the scheduler;
+/// Predicts all programs under each policy; the first leaves turns to the scheduler;
 /// `machine` returns the machine with a policy.
 ///
 /// # Errors

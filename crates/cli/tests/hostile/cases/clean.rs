@@ -231,7 +231,7 @@ fn files() -> Vec<Case> {
             .changes(AREA)
             .changes(JOURNAL),
         after_file("file_gone", &here)
-            .says("of which nothing else is left, is removed")
+            .says("which left nothing else, is removed")
             .changes(JOURNAL),
         swap("file_of_another_run", [7; 16], b"terrace").failure("of another area"),
         swap("file_of_the_system", UUID_BYTES, b"").failure("not one of terrace"),
@@ -322,7 +322,7 @@ fn groups_and_devices() -> Vec<Case> {
             "group_gone",
             r#"{"cgroup":"/sys/fs/cgroup/terrace-4194305-1"}"#,
         )
-        .says("of which nothing else is left, is removed")
+        .says("which left nothing else, is removed")
         .changes(JOURNAL),
         after("callers_of_another_name", r#"{"callers":"/sys/fs/cgroup"}"#)
             .failure("no name that a run gives"),
@@ -341,13 +341,13 @@ fn groups_and_devices() -> Vec<Case> {
             .file("private", "")
             .failure("is no block device"),
         device("device_gone", "/dev/no-such-device")
-            .says("of which nothing else is left, is removed")
+            .says("which left nothing else, is removed")
             .changes(JOURNAL),
         after(
             "zram_gone",
             &format!(r#"{{"tier":[{{"zram":[4000,4096,true]}},{{"uuid":"{UUID}","node":null}}]}}"#),
         )
-        .says("of which nothing else is left, is removed")
+        .says("which left nothing else, is removed")
         .changes(JOURNAL),
         after("page_cluster_of_words", r#"{"page_cluster":"0; reboot"}"#)
             .live()

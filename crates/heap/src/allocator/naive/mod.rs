@@ -244,7 +244,7 @@ impl<M: Medium> Allocator<M> for Naive {
 }
 
 impl Naive {
-    /// Gives back the runs of a class of which nothing is in use; returns how many.
+    /// Gives back the runs of a class with nothing in use; returns how many.
     fn reclaim_class<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<u64> {
         let (pool, bin) = (&space.pool, Bin::of(&space.pool.geometry, class));
         let slots = pool.geometry.chunk_bytes() / slot_of(class);

@@ -37,7 +37,7 @@ fn costs(allocator: AllocatorKind) -> [Counts; 2] {
     [publish, cost(&heap, free_and_release)]
 }
 
-/// Table 2 of the paper: 5.0 lines against 1.0, of which one is the object's record.
+/// Table 2 of the paper: 5.0 lines against 1.0; one of them is the object's record.
 #[test]
 fn a_slot_costs_four_lines_and_fences_more_than_with_the_write_aware_allocator() {
     let naive = costs(AllocatorKind::Naive);

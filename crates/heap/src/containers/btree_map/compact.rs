@@ -279,7 +279,7 @@ impl Tree {
     }
 }
 
-/// Divides neighbours into groups, each of which has room in one node.
+/// Divides neighbours into groups that each fit into one node.
 fn groups(nodes: &[Head]) -> Vec<std::ops::Range<usize>> {
     let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
     let (mut count, mut bytes) = (0, 0);

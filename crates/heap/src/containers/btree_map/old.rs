@@ -4,7 +4,7 @@
 //! children of an inner node, and the root: its offset, and above it the levels of the tree; 0 if
 //! it is empty.
 //!
-//! A leaf is a word of which each bit says whether a slot is in use, and the slots, in no order:
+//! A leaf is a word whose bits say which slots are in use, and the slots, in no order:
 //! key and value, each filled to a whole word. Slots of whole lines begin with a line. An inner
 //! node is the number of its children, room for pointers to them, and the keys between them.
 

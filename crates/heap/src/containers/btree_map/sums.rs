@@ -156,7 +156,7 @@ impl Tree {
         sink.set(at - CHECK_BYTES, of_key | value_check(at, slot, value))
     }
 
-    /// Checks the entries of a node, of which these are the bytes.
+    /// Checks the entries of a node with these bytes.
     ///
     /// # Errors
     ///

@@ -108,7 +108,7 @@ impl Tree {
         stored.read::<V>(source)
     }
 
-    /// Returns the number of entries, of which `added` were added since the heap was opened; counts
+    /// Returns the number of entries; `added` of them were added since the heap was opened. Counts
     /// them the first time.
     ///
     /// # Errors

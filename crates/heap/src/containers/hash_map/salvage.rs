@@ -121,8 +121,7 @@ impl Table {
         Ok((key, value))
     }
 
-    /// Puts an entry into a new map, which no other thread knows, and of which it is the entry of
-    /// this number.
+    /// Puts an entry, the one of this number, into a new map that no other thread knows.
     ///
     /// # Errors
     ///

@@ -317,7 +317,7 @@ impl Table {
         entry.free(sink)
     }
 
-    /// Returns the number of entries, of which `added` were added since the heap was opened; counts
+    /// Returns the number of entries; `added` of them were added since the heap was opened. Counts
     /// them the first time. All guards are held.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ impl Compacting for Elements {
 }
 
 impl Elements {
-    /// Moves a segment of this many elements, of which these are in use; returns where it is now.
+    /// Moves a segment of this many elements, these of them in use; returns where it is now.
     fn move_segment<M: Medium>(
         &self,
         mover: &mut Mover<'_, '_, M>,

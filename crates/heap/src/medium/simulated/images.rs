@@ -26,7 +26,7 @@ pub struct Images {
     home: Home,
 }
 
-/// A granule of which a crash keeps some stores, the first ones.
+/// A granule: a crash keeps some of its stores, the first ones.
 struct Choice {
     stores: Vec<Store>,
     kept: usize,

@@ -17,8 +17,8 @@ thread_local! {
     static SPARE: RefCell<Vec<Spare>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns a reservation of `max_len` bytes that was kept, of which the first `len` are mapped, and
-/// no more; they are zeros.
+/// Returns a kept reservation of `max_len` bytes. The first `len` are mapped, and no more; they are
+/// zeros.
 pub(super) fn take(len: u64, max_len: u64) -> Option<Reservation> {
     let fits = |(reservation, mapped): &Spare| *mapped == len && reservation.len() == max_len;
     let (reservation, _) = SPARE.with_borrow_mut(|spare| {
@@ -30,7 +30,7 @@ pub(super) fn take(len: u64, max_len: u64) -> Option<Reservation> {
     Some(reservation)
 }
 
-/// Keeps a reservation of which the first `mapped` bytes are mapped. Drops it if they are many, and
+/// Keeps a reservation whose first `mapped` bytes are mapped. Drops it if they are many, and
 /// under Miri, which so finds a later use of it.
 pub(super) fn keep(reservation: Reservation, mapped: u64) {
     if cfg!(miri) || mapped > MAX_BYTES {

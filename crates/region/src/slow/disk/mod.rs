@@ -39,7 +39,7 @@ pub struct Disk {
     flights: FxHashMap<u32, Flight>,
     /// Transfers of neighbours, by the ticket of the first.
     rows: FxHashMap<u32, Row>,
-    /// Writes that were begun, and that the kernel is not given yet: neighbours, of which more may
+    /// Writes that were begun, and that the kernel is not given yet: more neighbours may
     /// follow.
     gathered: Vec<Whole>,
     done: VecDeque<Done>,

@@ -91,7 +91,7 @@ struct Series {
     name: String,
     /// Horizontal, vertical; with names on an axis, the index of the name.
     points: Vec<(f64, f64)>,
-    /// Least and most of the values of which a point is the median; empty if there is one value
+    /// Least and most of the values whose median a point is; empty if there is one value
     /// each.
     spread: Vec<(f64, f64)>,
 }

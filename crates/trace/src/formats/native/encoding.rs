@@ -31,7 +31,7 @@ pub(super) fn deltas(values: &[u64], into: &mut Vec<u8>) {
     }
 }
 
-/// Writes a block of which the first `count` deltas are there.
+/// Writes a block whose first `count` deltas are there.
 fn delta_block(deltas: &mut [i64; BLOCK], count: usize, into: &mut Vec<u8>) {
     let least = extent(&deltas[..count]).map_or(0, |(least, _)| least);
     deltas[count..].fill(least);

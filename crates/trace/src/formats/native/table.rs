@@ -12,7 +12,7 @@ pub(super) trait Event: Sized {
     const KEY: &str;
     /// The key of its [checksum], in hexadecimal digits.
     const CHECKSUM_KEY: &str;
-    /// The names of the numbers of a line, of which the row is the first.
+    /// The names of the numbers of a line; the row is the first.
     const HEADER: &str;
 
     /// The row before which it lies.
