@@ -65,7 +65,8 @@ fn work() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "terrace: {error}");
+            let said = usage::with_options(error.to_string());
+            let _ = writeln!(std::io::stderr(), "terrace: {said}");
             ExitCode::from(match error.kind {
                 Kind::Usage => 2,
                 Kind::Failure => 1,

@@ -7,6 +7,8 @@ use terrace_live::measure::compare::Step;
 use terrace_live::run::{Event, Status};
 use terrace_report::status::StatusLine;
 
+use crate::usage;
+
 const REDRAW_EVERY: Duration = Duration::from_millis(500);
 
 /// Writes to standard error. A closed standard error is ignored.
@@ -123,6 +125,7 @@ impl Screen {
         if self.display.place == Place::Line {
             self.display.clear();
         }
+        let text = usage::with_options(text.to_owned());
         say(&format!("terrace: {text}\n"));
     }
 

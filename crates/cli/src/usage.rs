@@ -40,6 +40,22 @@ pub fn command() -> Command {
     with_negative_numbers(Terrace::command())
 }
 
+/// Writes the settings that a sentence of the library names, as in `'dram'`, as options: `--dram`.
+pub fn with_options(mut sentence: String) -> String {
+    fn rename(command: &Command, sentence: &mut String) {
+        for name in command.get_arguments().filter_map(Arg::get_long) {
+            *sentence = sentence.replace(&format!("'{name}'"), &format!("--{name}"));
+        }
+        for sub in command.get_subcommands() {
+            rename(sub, sentence);
+        }
+    }
+    if sentence.contains('\'') {
+        rename(&Terrace::command(), &mut sentence);
+    }
+    sentence
+}
+
 fn print(help: &clap::Error) -> Result<()> {
     match help.print() {
         Err(error) if error.kind() != BrokenPipe => Err(Error::failure(format!(
@@ -337,5 +353,15 @@ mod tests {
         ] {
             assert_eq!(wrong(line), sentence, "{line}");
         }
+    }
+
+    #[test]
+    fn settings_are_named_as_options_and_nothing_else_is() {
+        let sentence =
+            "'tier-size' and 'dram' are for `dram`, and 'unknown' isn't; don't give 'l1' off";
+        assert_eq!(
+            with_options(sentence.to_owned()),
+            "--tier-size and --dram are for `dram`, and 'unknown' isn't; don't give --l1 off"
+        );
     }
 }

@@ -165,11 +165,11 @@ pub(crate) fn may_set() -> Result<()> {
     match std::fs::File::options().write(true).open(SWITCH) {
         Ok(_) => Ok(()),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Error::failure(
-            "this kernel does not show which pages a program uses (CONFIG_NUMA_BALANCING is off); only --migration \
-             never works",
+            "this kernel does not show which pages a program uses (CONFIG_NUMA_BALANCING is off); only the \
+             migration policy `never` works",
         )),
         Err(e) if is_forbidden(&e) => Err(Error::failure(
-            "kernel.numa_balancing is root's alone to set; only --migration never works without",
+            "kernel.numa_balancing is root's alone to set; only the migration policy `never` works without",
         )),
         Err(e) => Err(Error::failure(format!("cannot write {SWITCH}: {e}"))),
     }
