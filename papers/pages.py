@@ -84,9 +84,10 @@ class Page:
         return common.table(HEADS, map(row, self.declared["claim"]))
 
     def bare_percentages(self):
-        """Returns the percentages of the template that stand there as numbers. Each has to come
+        """Returns the percentages of the templates that stand there as numbers. Each has to come
         from a file, or be `given` with a reason."""
-        text = PLACEHOLDER.sub("§", CODE.sub("", self.template))
+        claims = [claim.get(key, "") for claim in self.declared["claim"] for key in HEADS if key != "holds"]
+        text = PLACEHOLDER.sub("§", CODE.sub("", "\n\n".join([self.template, *claims])))
         return [number for group in PERCENTAGES.finditer(text)
                 for number in re.findall(NUMBER, group[0])]
 

@@ -23,8 +23,8 @@ class Source:
     def functions(self):
         """Returns what a template may call."""
         return {"result": self.result, "paper": self.paper, "file": self.file, "cell": self.cell,
-                "table": self.table, "given": given, "min": min, "max": max, "sum": sum,
-                "len": len, "mean": statistics.mean, "median": statistics.median}
+                "table": self.table, "given": given, "near": near, "min": min, "max": max,
+                "sum": sum, "len": len, "mean": statistics.mean, "median": statistics.median}
 
     def result(self, *keys):
         """Returns the number in `results.json` under these keys; `*` stands for all keys, and the
@@ -65,6 +65,15 @@ class Source:
 def given(number, _reason):
     """Returns a number that no file holds; the reason is for those who read the template."""
     return number
+
+
+def near(ours, papers, points=0):
+    """Tells whether our number is within a tenth of the paper's, or within this many points. A list
+    of the paper's numbers is a range."""
+    known = papers if isinstance(papers, list) else [papers]
+    least, most = min(known), max(known)
+    below, above = (max(abs(end) / 10, points) for end in (least, most))
+    return least - below <= ours <= most + above
 
 
 def places(value, digits):
