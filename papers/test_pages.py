@@ -16,7 +16,7 @@ PAGES = [pages.Page(name) for name in pages.FOLDERS]
 # Tables made from other files: what was measured live, and what has results of its own.
 OF_OTHER_FILES = {
     "climbing", "flash-time", "live", "live-alone", "large", "live-lengths", "live-series",
-    "migration", "spark", "static", "times", "times-programs"}
+    "migration", "migration-earlier", "spark", "static", "times", "times-programs"}
 
 
 def is_of_another_file(table):

@@ -113,17 +113,19 @@ def tables():
     programs, mean = found["programs"], found["average"]
     ways = list(mean)
 
-    def row(title, one):
+    def row(title, one, ways=ways):
         return [title, *(shown(one[way]) if way in one else "" for way in ways)]
 
     rows = [row(name, one) for name, one in programs.items() if name != LOW_LOCALITY]
     rows.append(row(f"**average** of these {len(rows)}", mean))
-    earlier = json.loads(EARLIER.read_text())
-    rows.append(row("**before**, average", earlier["average"]))
     if LOW_LOCALITY in programs:
         rows.append(row(LOW_LOCALITY, programs[LOW_LOCALITY]))
-        rows.append(row(f"**before**, {LOW_LOCALITY}", earlier["programs"][LOW_LOCALITY]))
-    return {"migration": table(["program", *ways], rows)}
+    earlier = json.loads(EARLIER.read_text())
+    known = [way for way in ways if way in earlier["average"]]
+    rows_before = [row("**average** of these 10", earlier["average"], known),
+                   row(LOW_LOCALITY, earlier["programs"][LOW_LOCALITY], known)]
+    return {"migration": table(["program", *ways], rows),
+            "migration-earlier": table(["before", *known], rows_before)}
 
 
 def main():

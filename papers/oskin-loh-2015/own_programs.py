@@ -77,8 +77,8 @@ def tables(paper):
         return {what: sweeps({name: found[what] for name, found in programs.items()}, paper) for what in REACHES}
 
     swept = read(RESULTS)
-    before = {f"before: {what}, write-backs as touches": one for what, one in read(EARLIER).items()}
-    return {"own-reaches": averages(before | swept), **swept[list(REACHES)[-1]]}
+    return {"own-reaches": averages(swept), "own-reaches-earlier": averages(read(EARLIER)),
+            **swept[list(REACHES)[-1]]}
 
 
 def sweeps(founds, paper):
