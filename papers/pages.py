@@ -2,7 +2,7 @@
 
 Usage: pages.py
 
-A paper's folder has `page.md`, a Jinja template that calls what `source.py` offers, and
+A paper's folder has `page.md.jinja`, a template that calls what `source.py` offers, and
 `claims.toml`, what the paper claims. `book/src/results/NAME.md` is made from them, and
 `book/src/results/papers.md` has the claims of all papers.
 """
@@ -40,7 +40,7 @@ class Page:
 
     def __init__(self, name):
         self.name, self.folder = name, PAPERS / name
-        self.template = (self.folder / "page.md").read_text()
+        self.template = (self.folder / "page.md.jinja").read_text()
         self.declared = tomllib.loads((self.folder / "claims.toml").read_text())
         self.results, self.paper = (json.loads((self.folder / file).read_text())
                                     for file in ("results.json", "paper.json"))

@@ -23,6 +23,12 @@ def is_of_another_file(table):
     return table in OF_OTHER_FILES or table.startswith(("halves", "models", "own"))
 
 
+def headings(text):
+    """Returns the anchors that mdBook gives to the headings of a page."""
+    found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in found}
+
+
 def shaken(value, chance, kinds=(int, float)):
     """Returns results with other numbers of these kinds."""
     if isinstance(value, dict):
@@ -69,6 +75,14 @@ class Pages(unittest.TestCase):
         for page in PAGES:
             for picture in re.findall(r"\]\(([^)]*\.svg)\)", page.template):
                 self.assertTrue((pages.BOOK / picture).exists(), picture)
+
+    def test_links_lead_somewhere(self):
+        for name, text in pages.rendered().items():
+            for target, part in re.findall(r"\]\(([^):#]*)(?:#([^)]*))?\)", text):
+                there = pages.BOOK / (target or name)
+                self.assertTrue(there.exists(), f"{name}: {target}")
+                if part:
+                    self.assertIn(part, headings(there.read_text()), name)
 
     def test_tables_change_with_the_results(self):
         for page in PAGES:
