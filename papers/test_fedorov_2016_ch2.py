@@ -171,7 +171,7 @@ class Telling(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             drawing.draw(made_up_results(), PAPER, Path(folder))
             drawn = {path.name for path in Path(folder).iterdir()}
-        page = (FOLDER / "page.md").read_text()
+        page = (FOLDER / "page.md.jinja").read_text()
         for name in drawn:
             self.assertIn(f"]({FOLDER.name}/{name})", page)
 

@@ -153,7 +153,7 @@ class Telling(unittest.TestCase):
 @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
 class Drawing(unittest.TestCase):
     def test_every_picture_of_the_page_is_drawn(self):
-        page = (FOLDER / "page.md").read_text()
+        page = (FOLDER / "page.md.jinja").read_text()
         with tempfile.TemporaryDirectory() as folder:
             drawing.draw(made_up_results(), PAPER, Path(folder))
             for picture in Path(folder).iterdir():

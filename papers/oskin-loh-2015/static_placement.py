@@ -3,7 +3,7 @@
 Usage: BENCH_SOURCES=FOLDER static_placement.py [PROGRAM...]
 
 Records each program with its allocations behind private caches, has `terrace place` find the placement with a fifth of
-its memory fast, and writes static.json and static-placement.svg. FOLDER has the programs built, as papers/oskin-loh-2015/page.md says.
+its memory fast, and writes static.json and static-placement.svg. FOLDER has the programs built, as papers/oskin-loh-2015/page.md.jinja says.
 """
 
 import json
