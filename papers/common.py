@@ -304,6 +304,16 @@ def fill_in(readme, parts):
     readme.write_text(text)
 
 
+def figures(folder):
+    """Returns where the figures of a folder's page are, in the book."""
+    return PAPERS.parent / "book" / "src" / "results" / folder.name
+
+
+def render():
+    """Renders the pages of all papers anew."""
+    subprocess.run([PYTHON, PAPERS / "pages.py"], check=True)
+
+
 def pyplot():
     """Returns Matplotlib, set up so that its files do not change from one run to the next."""
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")
@@ -350,13 +360,11 @@ def repeat(folder, about, measure, draw, tables, bench=Bench):
     bench = bench(work_directory(folder))
     paper = json.loads((folder / "paper.json").read_text())
     results = measure(bench, paper, quick)
-    target = bench.work if quick else folder
-    write_json(target / "results.json", results)
-    draw(results, paper, target)
-    found = tables(results, paper)
+    write_json((bench.work if quick else folder) / "results.json", results)
+    draw(results, paper, bench.work if quick else figures(folder))
+    print("\n\n".join(tables(results, paper).values()))
     if not quick:
-        fill_in(folder / "README.md", found)
-    print("\n\n".join(found.values()))
+        render()
 
 
 def work_directory(folder):

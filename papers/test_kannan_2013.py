@@ -137,11 +137,8 @@ class Programs(unittest.TestCase):
 
 
 class Telling(unittest.TestCase):
-    def test_every_table_has_its_place(self):
-        readme = (FOLDER / "README.md").read_text()
+    def test_the_rows_of_a_table_have_as_many_cells(self):
         for name, text in tables.tables(made_up_results(), PAPER).items():
-            self.assertIn(f"<!-- {name} -->\n", readme)
-            self.assertIn(f"<!-- /{name} -->", readme)
             widths = {line.count("|") for line in text.splitlines()}
             self.assertEqual(len(widths), 1, name)
 
@@ -155,13 +152,13 @@ class Telling(unittest.TestCase):
 
 @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
 class Drawing(unittest.TestCase):
-    def test_every_picture_of_the_readme_is_drawn(self):
-        readme = (FOLDER / "README.md").read_text()
+    def test_every_picture_of_the_page_is_drawn(self):
+        page = (FOLDER / "page.md.jinja").read_text()
         with tempfile.TemporaryDirectory() as folder:
             drawing.draw(made_up_results(), PAPER, Path(folder))
             for picture in Path(folder).iterdir():
-                self.assertIn(f"({picture.name})", readme)
-            self.assertEqual(readme.count(".svg)"), len(list(Path(folder).iterdir())))
+                self.assertIn(f"({FOLDER.name}/{picture.name})", page)
+            self.assertEqual(page.count(".svg)"), len(list(Path(folder).iterdir())))
 
 
 if __name__ == "__main__":

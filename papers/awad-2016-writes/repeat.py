@@ -81,7 +81,7 @@ APPLICATIONS = {
 }
 # Shares of the footprint as DRAM beside the paper's. One of all is chosen by how often a program faults.
 OTHER_SHARES = [0.5, 0.75]
-# Faults a ms of the time in DRAM alone that follow from the paper's figure 11 (awad-2016/README.md, figures 10
+# Faults a ms of the time in DRAM alone that follow from the paper's figure 11 (awad-2016/page.md.jinja, figures 10
 # and 11).
 PAPER_FAULTS_A_MS = 122
 PAIRS = 3

@@ -35,7 +35,7 @@ SHARES = [f"{share}%" for share in (12.5, 25, 37.5, 50, 62.5, 75, 87.5, 95)]
 # What else may reach the pages than what the last level lets through.
 REACHES = ["without write-backs", "private caches let through", "these without write-backs", "every access"]
 # Faults a ms of the time in DRAM alone, and microseconds of a fault beside the device, that follow from the paper's two
-# averages (README, figures 10 and 11).
+# averages (the page, figures 10 and 11).
 PAPER_FAULTS_A_MS = 122
 IMPLIED = "9600"
 # Its baseline for pages that leave DRAM (5.4), on its device (2); flash writes beside reading.

@@ -25,7 +25,7 @@ STANDS_FOR = {
 }
 RATIOS = ["12.5%", "25%", "50%"]
 # What a fault costs beyond the device: the kernel's swap as measured, the 5 us that the paper's two
-# averages imply (in cycles at 1.9 GHz; see the README), and nothing.
+# averages imply (in cycles at 1.9 GHz; see the page), and nothing.
 FAULT_COSTS = ["linux", "9600", "none"]
 IMPLIED = "9600"
 WRITE_LATENCIES = [25, 100, 200, 400]

@@ -1,4 +1,4 @@
-"""Tables of the README about the two halves of the programs, from halves.json."""
+"""Tables of the page about the two halves of the programs, from halves.json."""
 
 import json
 import random

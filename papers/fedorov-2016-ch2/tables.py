@@ -1,4 +1,4 @@
-"""The tables of the README, from results: ours beside the paper's."""
+"""The tables of the page, from results: ours beside the paper's."""
 
 import experiments
 import halves_tables

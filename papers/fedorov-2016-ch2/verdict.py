@@ -1,4 +1,4 @@
-"""The demands, and the averages of the paper that are met: tables of the README."""
+"""The demands, and the averages of the paper that are met: tables of the page."""
 
 import experiments
 import stack

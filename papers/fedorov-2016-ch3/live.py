@@ -126,9 +126,8 @@ def main():
             live["mixes"][part] = turns(bench, MIXES[part], asked.repeat)
         common.write_json(RESULTS, live)
     if len(live["profile"]) == len(WORK) and len(live["mixes"]) == len(MIXES):
-        found = tables(live)
-        common.fill_in(FOLDER / "README.md", found)
-        print("\n\n".join(found.values()))
+        print("\n\n".join(tables(live).values()))
+        common.render()
 
 
 if __name__ == "__main__":

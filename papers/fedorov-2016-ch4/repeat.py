@@ -201,10 +201,9 @@ def main():
     paper = json.loads((FOLDER / "paper.json").read_text())
     results = measure(paper)
     common.write_json(FOLDER / "results.json", results)
-    draw(results["replays"], paper, FOLDER)
-    found = tables(results, paper)
-    common.fill_in(FOLDER / "README.md", found)
-    print("\n\n".join(found.values()))
+    draw(results["replays"], paper, common.figures(FOLDER))
+    print("\n\n".join(tables(results, paper).values()))
+    common.render()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tables of the README, from results."""
+"""The tables of the page, from results."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tables of the README, from results: the paper's figures beside ours."""
+"""Tables of the page, from results: the paper's figures beside ours."""
 
 import json
 from pathlib import Path

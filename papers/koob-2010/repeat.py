@@ -316,13 +316,12 @@ def main():
     quick = "--quick" in sys.argv
     paper = json.loads((FOLDER / "paper.json").read_text())
     results = measure(paper, quick)
-    target = common.work_directory(FOLDER) if quick else FOLDER
-    common.write_json(target / "results.json", results)
-    draw(results, target)
-    found = tables(results, paper)
+    work = common.work_directory(FOLDER)
+    common.write_json((work if quick else FOLDER) / "results.json", results)
+    draw(results, work if quick else common.figures(FOLDER))
+    print("\n\n".join(tables(results, paper).values()))
     if not quick:
-        common.fill_in(FOLDER / "README.md", found)
-    print("\n\n".join(found.values()))
+        common.render()
 
 
 if __name__ == "__main__":

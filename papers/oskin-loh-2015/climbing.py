@@ -57,7 +57,7 @@ def compare(trace):
 
 
 def tables():
-    """Returns the table of the README; the least times, as what disturbs a run makes it longer."""
+    """Returns the table of the page; the least times, as what disturbs a run makes it longer."""
     if not RESULTS.exists():
         return {}
     rows = []

@@ -62,7 +62,7 @@ def main():
         programs[name] = measure(private, model)
         common.write_json(RESULTS, results(programs, paper))
     found = json.loads(RESULTS.read_text())
-    prefetching.draw_ways(found["ways"], paper, FOLDER / "implementation.svg", {})
+    prefetching.draw_ways(found["ways"], paper, common.figures(FOLDER) / "implementation.svg", {})
     print("\n\n".join(tables(paper).values()))
 
 

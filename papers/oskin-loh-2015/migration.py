@@ -4,7 +4,7 @@ of the paper's own programs.
 Usage: BENCH_SOURCES=FOLDER migration.py [PROGRAM...]
 
 Records each program with its allocations behind private caches, and again with a smaller input; simulates the machines
-of WAYS, and writes migration.json. FOLDER has the programs built, as papers/oskin-loh-2015/README.md says.
+of WAYS, and writes migration.json. FOLDER has the programs built, as papers/oskin-loh-2015/page.md.jinja says.
 """
 
 import json
@@ -22,7 +22,7 @@ from static_placement import LOW_LOCALITY  # noqa: E402
 RESULTS = FOLDER / "migration.json"
 # The same by a simulator for which what caches write back were accesses, of a session before, with the prefetching of then.
 EARLIER = FOLDER / "migration-earlier.json"
-# The times of the model in README.md, and a shoot-down that reaches 16 threads. A fault waits for nothing but its own
+# The times of the model in page.md.jinja, and a shoot-down that reaches 16 threads. A fault waits for nothing but its own
 # parts, of which the copy is one. A sample takes 200 ns, the lower end of what the processor's own (PEBS) take (Akiyama
 # & Hirofuchi, Quantitative evaluation of Intel PEBS overhead for online system-noise analysis, ROSS 2017).
 MACHINE = {"dram": "20%", "memory": "dram", "replacement": "fifo", "eviction_buffer": 64, "instruction_time": 0.526,
@@ -113,17 +113,19 @@ def tables():
     programs, mean = found["programs"], found["average"]
     ways = list(mean)
 
-    def row(title, one):
+    def row(title, one, ways=ways):
         return [title, *(shown(one[way]) if way in one else "" for way in ways)]
 
     rows = [row(name, one) for name, one in programs.items() if name != LOW_LOCALITY]
     rows.append(row(f"**average** of these {len(rows)}", mean))
-    earlier = json.loads(EARLIER.read_text())
-    rows.append(row("**before**, average", earlier["average"]))
     if LOW_LOCALITY in programs:
         rows.append(row(LOW_LOCALITY, programs[LOW_LOCALITY]))
-        rows.append(row(f"**before**, {LOW_LOCALITY}", earlier["programs"][LOW_LOCALITY]))
-    return {"migration": table(["program", *ways], rows)}
+    earlier = json.loads(EARLIER.read_text())
+    known = [way for way in ways if way in earlier["average"]]
+    rows_before = [row("**average** of these 10", earlier["average"], known),
+                   row(LOW_LOCALITY, earlier["programs"][LOW_LOCALITY], known)]
+    return {"migration": table(["program", *ways], rows),
+            "migration-earlier": table(["before", *known], rows_before)}
 
 
 def main():

@@ -3,7 +3,7 @@
 Usage: BENCH_SOURCES=FOLDER static_placement.py [PROGRAM...]
 
 Records each program with its allocations behind private caches, has `terrace place` find the placement with a fifth of
-its memory fast, and writes static.json and static-placement.svg. FOLDER has the programs built, as papers/oskin-loh-2015/README.md says.
+its memory fast, and writes static.json and static-placement.svg. FOLDER has the programs built, as papers/oskin-loh-2015/page.md.jinja says.
 """
 
 import json
@@ -105,7 +105,7 @@ def place(trace, *options, fast=None):
 
 
 def summary(placed):
-    """Returns of a placement what the README needs."""
+    """Returns of a placement what the page needs."""
     searches = {search["name"]: search for search in placed["searches"]}
     chosen = [site for site in placed["sites"] if site["rank"]]
     misses = placed["program"]["llc_misses"]
@@ -192,7 +192,7 @@ def folders():
 def main():
     sources, work = folders()
     measure(sys.argv[1:] or list(PROGRAMS), sources, work)
-    draw(FOLDER / "static-placement.svg")
+    draw(common.figures(FOLDER) / "static-placement.svg")
     print("\n\n".join(tables().values()))
 
 
