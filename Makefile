@@ -2,9 +2,9 @@
 
 CARGO ?= cargo
 DEMO_PACKAGES = python3 python3-numpy
-TEST_PACKAGES = qemu-user python3 pkg-config
+TEST_PACKAGES = qemu-user python3 python3-jinja2 pkg-config
 HTML_PACKAGES = chromium
-PAPER_PACKAGES = qemu-user python3 python3-matplotlib
+PAPER_PACKAGES = qemu-user python3 python3-jinja2 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
 FUZZ_SECONDS ?= 600
 # The traces of other people, for test-data.
@@ -88,7 +88,7 @@ help:
 	@echo 'make paper-kannan-2013'
 	@echo '                 the same, with the persistent heap (an hour)'
 	@echo 'make book        build the pages of the book, target/book/index.html (mdBook from crates.io)'
-	@echo 'make reference   write the pages of the book that come from help texts and lists'
+	@echo 'make reference   write the pages of the book that come from help texts, lists and papers'
 	@echo 'make build       build target/release/terrace'
 	@echo 'make build-c     build the heap and regions for C'
 	@echo 'make install     install the command with its manual pages and completions, and the libraries for C,'
@@ -189,7 +189,8 @@ book: target/tools/bin/mdbook
 
 # The pages of the book that the command's help and lists are written to.
 reference:
-	@scripts/setup.sh
+	@scripts/setup.sh python3 python3-jinja2
+	/usr/bin/python3 papers/pages.py
 	TERRACE_WRITE_REFERENCE=1 $(CARGO) test --workspace --locked --test reference
 
 target/tools/bin/mdbook:
@@ -368,7 +369,7 @@ paper-fedorov-2016-ch3:
 
 # Needs the tables and updates that repeat.py names, in TERRACE_DATA.
 paper-fedorov-2016-ch4:
-	@scripts/setup.sh python3 ngspice
+	@scripts/setup.sh python3 python3-jinja2 ngspice
 	@$(MAKE) --no-print-directory build
 	TERRACE_DATA=$(DATA) /usr/bin/python3 papers/fedorov-2016-ch4/repeat.py
 
@@ -378,7 +379,7 @@ paper-fedorov-2016-ch5:
 	/usr/bin/python3 papers/fedorov-2016-ch5/repeat.py
 
 paper-koob-2010:
-	@scripts/setup.sh python3 python3-matplotlib
+	@scripts/setup.sh python3 python3-jinja2 python3-matplotlib
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/koob-2010/repeat.py
 
