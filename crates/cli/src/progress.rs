@@ -91,8 +91,8 @@ impl Bars {
                     bar.at(position);
                 }
             }
-            Event::Kept { .. } | Event::Lost { .. } if self.quiet => *bar = None,
-            Event::Kept { trace, kept } => {
+            Event::Spooled { .. } | Event::Lost { .. } if self.quiet => *bar = None,
+            Event::Spooled { trace, kept } => {
                 *bar = None;
                 say(&format!(
                     "terrace: `{}` is read more than once: its {} are kept in a temporary file in \

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use terrace_base::Result;
 use terrace_trace::Reading;
-use terrace_trace::kept::Kept;
+use terrace_trace::spooled::Spooled;
 
 use crate::watch::{Event, Watch};
 
@@ -15,7 +15,7 @@ pub struct Traces {
     /// Where each is read.
     places: Vec<PathBuf>,
     /// Files for those that come through pipes; they are there as long as this lives.
-    kept: Vec<Kept>,
+    kept: Vec<Spooled>,
     /// How they are read.
     pub reading: Reading,
     /// Accesses of each at most; `None` for all.
@@ -40,8 +40,8 @@ impl Traces {
     /// A failure where a trace cannot be read, or there is no room for it.
     pub fn keep(&mut self, watch: Watch) -> Result<()> {
         for (trace, place) in self.named.iter().zip(&mut self.places) {
-            if let Some(kept) = Kept::of(trace)? {
-                watch(Event::Kept { trace, kept: &kept });
+            if let Some(kept) = Spooled::of(trace)? {
+                watch(Event::Spooled { trace, kept: &kept });
                 *place = kept.path();
                 self.kept.push(kept);
             }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use terrace_base::Nanos;
-use terrace_trace::kept::Kept;
 use terrace_trace::lost::Loss;
+use terrace_trace::spooled::Spooled;
 
 /// Receives the events of a simulation, from any of its threads.
 pub type Watch<'a> = &'a (dyn Fn(Event) + Sync);
@@ -13,11 +13,11 @@ pub type Watch<'a> = &'a (dyn Fn(Event) + Sync);
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A trace that comes through a pipe was kept, to be read more than once.
-    Kept {
+    Spooled {
         /// Its name.
         trace: &'a Path,
         /// Its file.
-        kept: &'a Kept,
+        kept: &'a Spooled,
     },
     /// A part of the work begins.
     Begins(Part),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use terrace_base::{Context, Error, Result};
 
 use crate::compression::{Compression, MAGIC_BYTES, is_archive, unread};
-use crate::kept::place;
+use crate::spooled::place;
 
 /// First bytes, by which the format is detected.
 const HEAD: u64 = 1 << 16;

@@ -14,7 +14,6 @@ pub mod formats;
 pub mod generate;
 pub mod info;
 mod input;
-pub mod kept;
 pub mod layout;
 pub mod lost;
 mod object_pages;
@@ -27,6 +26,7 @@ pub mod reuse;
 pub mod selection;
 pub mod sound;
 pub mod source;
+pub mod spooled;
 mod stream;
 pub mod tally;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid};
 use super::attributes::{kind, timespec};
 use super::file_system::PassThrough;
 use super::handles::Handle;
-use super::kept::Changing;
+use super::kernel_cache::Changing;
 use super::nodes::Node;
 use crate::cache::Source;
 
@@ -27,7 +27,7 @@ impl PassThrough {
         match &self.cache {
             Some(cache) => cache.change(node.identity, bytes, source, act),
             None => {
-                let _changing = Changing::begin(&node.kept);
+                let _changing = Changing::begin(&node.kernel_cache);
                 act()
             }
         }
@@ -36,7 +36,7 @@ impl PassThrough {
     /// Changes a file by what may take long, for which others are not kept waiting: all of its
     /// pages are dropped.
     pub(super) fn change_long<T>(&self, node: &Node, act: impl FnOnce() -> T) -> T {
-        let _changing = Changing::begin(&node.kept);
+        let _changing = Changing::begin(&node.kernel_cache);
         self.forget_file(node);
         let done = act();
         self.forget_file(node);

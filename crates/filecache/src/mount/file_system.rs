@@ -108,7 +108,7 @@ impl PassThrough {
         if self.direct {
             return close | FopenFlags::FOPEN_DIRECT_IO;
         }
-        match lock(&handle.node.kept).is_of(now) {
+        match lock(&handle.node.kernel_cache).is_of(now) {
             true => close | FopenFlags::FOPEN_KEEP_CACHE,
             false => close,
         }
@@ -447,7 +447,7 @@ impl Filesystem for PassThrough {
     ) {
         let handle = or_reply!(self.handles.get(handle), reply);
         let Some(cache) = &self.cache else {
-            let at_rest = || lock(&handle.node.kept).at_rest();
+            let at_rest = || lock(&handle.node.kernel_cache).at_rest();
             let (before, version) = (at_rest(), handle.version().ok());
             let version = version.filter(|version| handle.is_settled(version));
             let mut into = vec![0; size as usize];

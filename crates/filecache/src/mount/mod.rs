@@ -4,14 +4,13 @@
 //! reach the source before they are acknowledged. The kernel's page cache stays above (*victim*),
 //! or is left out for a DRAM level of ours (*exact*).
 
-mod asked;
 mod attributes;
 mod caller;
 mod changes;
 pub mod control;
 mod file_system;
 mod handles;
-mod kept;
+mod kernel_cache;
 mod listing;
 mod log;
 mod mark;
@@ -21,6 +20,7 @@ mod passing;
 mod pinned;
 mod place;
 mod promise;
+mod queries;
 mod ruled;
 mod status;
 mod uncertain;

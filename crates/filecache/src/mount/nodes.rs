@@ -13,7 +13,7 @@ use terrace_base::lock;
 use terrace_policy::admission::rules::Rule;
 
 use super::attributes::{file_system, stat, version};
-use super::kept::Kept;
+use super::kernel_cache::KernelCache;
 use super::opened::{self, Opened, Reopen};
 use super::passing::Passing;
 use super::place::{Descriptors, Magic, Named, Place};
@@ -36,7 +36,7 @@ pub(super) struct Node {
     /// What the rules of people say of it.
     judged: Mutex<Judged>,
     /// What the kernel's page cache has of it.
-    pub kept: Mutex<Kept>,
+    pub kernel_cache: Mutex<KernelCache>,
     key: (u64, u64),
 }
 
@@ -290,7 +290,7 @@ impl Nodes {
             opened: Opened::default(),
             passing: Mutex::default(),
             judged: Mutex::default(),
-            kept: Mutex::default(),
+            kernel_cache: Mutex::default(),
             key: found.key,
         });
         table.numbers.insert(found.key, number);

@@ -32,7 +32,7 @@ impl Uncertain {
     /// Notes that the kernel is given pages of a file, which are of this version for certain, if of
     /// any.
     pub fn given(&self, node: &Arc<Node>, version: Option<Version>) {
-        let mut kept = lock(&node.kept);
+        let mut kept = lock(&node.kernel_cache);
         let is_certain = version.is_some() && kept.version == version;
         if !is_certain && !kept.is_uncertain {
             kept.is_uncertain = true;
@@ -45,7 +45,7 @@ impl Uncertain {
         std::thread::spawn(move || {
             while let Some(nodes) = self.wait() {
                 for node in nodes.iter().filter_map(Weak::upgrade) {
-                    let was = std::mem::take(&mut lock(&node.kept).is_uncertain);
+                    let was = std::mem::take(&mut lock(&node.kernel_cache).is_uncertain);
                     if was {
                         // A file that the kernel does not know any more has no pages.
                         let _ = kernel.inval_inode(node.number, 0, 0);

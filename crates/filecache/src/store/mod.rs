@@ -18,7 +18,7 @@ mod resize;
 mod ring;
 mod segment;
 mod state;
-mod turn;
+mod turnover;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -112,7 +112,7 @@ impl Store {
                 files: recovered.files,
                 open: Segment::new(recovered.sequence, first),
                 sealed: None,
-                turning: false,
+                is_turning: false,
                 dropped: recovered.dropped,
                 changed: BTreeSet::new(),
                 gone: Vec::new(),
@@ -184,14 +184,14 @@ impl Store {
             return put;
         }
         if state.open.pages.len() >= self.geometry.most_pages() {
-            if state.turning {
+            if state.is_turning {
                 state.counts.refused_busy += 1;
                 put.refused = Some(Refusal::Busy);
                 return put;
             }
-            state.turning = true;
+            state.is_turning = true;
             drop(state);
-            put.wrote = self.turn();
+            put.wrote = self.turnover();
             state = lock(&self.state);
             // What was checked before may have changed while the lock was not held.
             if state.index.get(key.tag()).is_some() {

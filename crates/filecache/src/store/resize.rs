@@ -27,9 +27,9 @@ impl Store {
         }
         let wanted = self.geometry.resized(size.0);
         let wanted = wanted.ok_or(io::ErrorKind::InvalidInput)?;
-        self.begin_turn();
+        self.begin_turnover();
         let done = self.resize_to(wanted, size);
-        lock(&self.state).turning = false;
+        lock(&self.state).is_turning = false;
         done
     }
 
@@ -56,7 +56,7 @@ impl Store {
         self.write_superblock(wanted, id)?;
         lock(&self.state).ring.cut(end);
         if lock(&self.state).open.first >= end {
-            self.turn_over();
+            self.write_segment();
             lock(&self.state).ring.cut(end);
         }
         {
@@ -71,7 +71,7 @@ impl Store {
     /// # Errors
     /// Returns the error of the medium, and forgets nothing then.
     pub fn clear(&self) -> io::Result<()> {
-        self.begin_turn();
+        self.begin_turnover();
         let geometry = Geometry {
             segments: lock(&self.state).ring.len(),
             ..self.geometry
@@ -82,7 +82,7 @@ impl Store {
         if written.is_ok() {
             state.clear(id, geometry);
         }
-        state.turning = false;
+        state.is_turning = false;
         written
     }
 
@@ -107,9 +107,9 @@ impl Store {
     /// # Errors
     /// Returns the error of the medium, and invalid input for more bytes than there is room for.
     pub fn keep_notes(&self, bytes: &[u8]) -> io::Result<()> {
-        self.begin_turn();
+        self.begin_turnover();
         let kept = notes::write(&*self.medium, bytes);
-        lock(&self.state).turning = false;
+        lock(&self.state).is_turning = false;
         kept
     }
 

@@ -31,7 +31,7 @@ pub(super) struct State {
     /// The segment that is being written.
     pub sealed: Option<Arc<Segment>>,
     /// Whether a thread makes room for the next segment.
-    pub turning: bool,
+    pub is_turning: bool,
     /// Pages that were dropped since the last footer.
     pub dropped: Vec<Dropped>,
     /// Files whose version has changed since the last footer.

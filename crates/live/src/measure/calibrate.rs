@@ -84,7 +84,7 @@ pub fn calibrate(
     tier.spec.as_ref().map_or(Ok(()), Spec::require_swap)?;
     let mut session = Session::open()?;
     tier.spec.as_ref().map_or(Ok(()), Spec::check)?;
-    let turn = session.await_turn(&mut |text| observer(Event::Notice(text)))?;
+    let turn = session.await_comparison_lock(&mut |text| observer(Event::Notice(text)))?;
     if let Some(signal) = session.asked_to_end() {
         return Err(interrupted(signal));
     }

@@ -143,7 +143,7 @@ pub fn perform(
     let runs = step.of + usize::from(request.is_measured_first());
     let mut told = |notice: &str| observe(step.clone(), Event::Notice(notice));
     let _turn = match request.compare {
-        true => session.await_turn(&mut told)?,
+        true => session.await_comparison_lock(&mut told)?,
         false => None,
     };
     let interrupted = || session.asked_to_end().is_some();

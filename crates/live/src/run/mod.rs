@@ -1,12 +1,12 @@
 //! One program, run one way: with its budget, its tier and its steering, measured.
 
 pub mod attach;
+pub mod comparison_lock;
 pub(crate) mod event;
 pub mod interval;
 pub(crate) mod outcome;
 pub(crate) mod running;
 pub(crate) mod status;
-pub mod turn;
 
 mod far;
 mod life;
@@ -34,8 +34,8 @@ use crate::machine::zswap::{self, Charge, Zswap};
 use crate::nodes::balancing::Balancing;
 use crate::nodes::{self, Migrator, Nodes};
 use crate::program::Invocation;
+use crate::run::comparison_lock::{ComparisonLock, Waiting};
 use crate::run::running::{Counts, Running};
-use crate::run::turn::{Turn, Waiting};
 use crate::steer::placement::{Answers, Placement};
 use crate::system::dram;
 use crate::system::lock::Say;
@@ -412,10 +412,13 @@ impl Session {
     /// Waits until no other run compares; `None` if a signal asked to end meanwhile.
     ///
     /// # Errors
-    /// See [`Turn::await_ours`].
-    pub fn await_turn(&self, told: &mut dyn FnMut(&str)) -> Result<Option<Turn>> {
+    /// See [`ComparisonLock::acquire`].
+    pub fn await_comparison_lock(
+        &self,
+        told: &mut dyn FnMut(&str),
+    ) -> Result<Option<ComparisonLock>> {
         let stop = || self.asked_to_end().is_some();
-        Turn::await_ours(self.journal.state(), &mut Waiting { stop: &stop, told })
+        ComparisonLock::acquire(self.journal.state(), &mut Waiting { stop: &stop, told })
     }
 }
 

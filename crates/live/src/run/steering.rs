@@ -7,7 +7,7 @@ use super::{Event, Observer, Outcome, Session, Way};
 use crate::group::budget::Budget;
 use crate::machine::sysctl::{Attempt, Cluster, Hand, PageCluster};
 use crate::machine::zswap;
-use crate::run::turn::{self, Waiting};
+use crate::run::comparison_lock::{self, Waiting};
 use crate::steer::Aids;
 use crate::steer::steered::Steered;
 use crate::system::dram;
@@ -119,7 +119,7 @@ impl Session {
     }
 
     fn await_knob(&self, observer: Observer) -> Result<Option<Attempt>> {
-        turn::await_knob(
+        comparison_lock::await_knob(
             self.journal.state(),
             &mut Waiting {
                 stop: &|| self.asked_to_end().is_some(),

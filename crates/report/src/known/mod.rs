@@ -2,13 +2,13 @@
 //! `terrace list` and `terrace explain`. Each is described where it is declared.
 
 mod gather;
-mod tell;
+mod listing;
 
 use serde::Serialize;
 use terrace_base::{Error, Result};
 use terrace_policy::params::Setting;
 
-pub use tell::{ListDocument, explained, kinds, listed};
+pub use listing::{ListDocument, explained, kinds, listed};
 
 /// The kinds of `terrace list`, each with a line of help.
 pub const KINDS: [(&str, &str); 14] = [

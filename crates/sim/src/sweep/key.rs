@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use terrace_base::{Context, Error, Result};
 use terrace_trace::Reading;
-use terrace_trace::kept::place;
+use terrace_trace::spooled::place;
 
 use crate::pages::PageMachine;
 

@@ -87,8 +87,8 @@ use crate::access::Columns;
 use crate::compression::Compression;
 use crate::format::{Content, Declaration, Field, Format};
 use crate::input::Input;
-use crate::kept::{Kept, place};
 use crate::source::{Sink, Source};
+use crate::spooled::{Spooled, place};
 
 /// The declaration of the format.
 pub const FORMAT: Format = Format::new(&Declaration {
@@ -113,7 +113,7 @@ fn open(input: Input, columns: Columns) -> Result<Box<dyn Source>> {
     // Its description lies at its end.
     let file = match input.bytes {
         Some(_) => File::open(place(&path)).or_fail(|| cannot(&path))?,
-        None => Kept::keep(&path, input)?.into_file(),
+        None => Spooled::spool(&path, input)?.into_file(),
     };
     reader::open(&path, file, columns)
 }

@@ -1,5 +1,5 @@
-//! Turns of comparisons: one run at a time compares on a machine. Two would each measure the other,
-//! and both need `vm.page-cluster`.
+//! The lock of comparisons: one run at a time compares on a machine. Two would each measure the
+//! other, and both need `vm.page-cluster`.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -51,20 +51,20 @@ impl Waiting<'_> {
     }
 }
 
-/// The turn, held until dropped.
+/// The right to compare, held until dropped.
 #[derive(Debug)]
-pub struct Turn {
+pub struct ComparisonLock {
     _lock: File,
 }
 
-impl Turn {
+impl ComparisonLock {
     /// Waits for a running comparison, and for the owner of `vm.page-cluster`, so that waiting
     /// comes before the first run. `None` if a signal asked to end meanwhile.
     ///
     /// # Errors
     /// A failure if the locks cannot be used, or this process cannot make the kernel read single
     /// pages.
-    pub fn await_ours(state: &Path, waiting: &mut Waiting) -> Result<Option<Self>> {
+    pub fn acquire(state: &Path, waiting: &mut Waiting) -> Result<Option<Self>> {
         if !may_set() {
             Attempt::Forbidden.require_single()?;
         }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_has_the_turn_and_the_next_knows_who() {
+    fn one_has_the_lock_and_the_next_knows_who() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let first = take(&path).unwrap();

@@ -8,7 +8,7 @@ use crate::file::Version;
 
 /// What the kernel's page cache has of a file.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct KernelCache {
     /// The version that its pages are of.
     pub version: Option<Version>,
     /// Whether it has pages that may not be of that version, or not be for long.
@@ -21,10 +21,10 @@ pub(super) struct Kept {
 
 /// A change of a file through the mount, until it is dropped. The version moves before the bytes
 /// do, and what is read in between is of neither.
-pub(super) struct Changing<'a>(&'a Mutex<Kept>);
+pub(super) struct Changing<'a>(&'a Mutex<KernelCache>);
 
 impl<'a> Changing<'a> {
-    pub fn begin(kept: &'a Mutex<Kept>) -> Self {
+    pub fn begin(kept: &'a Mutex<KernelCache>) -> Self {
         let mut state = lock(kept);
         state.begun += 1;
         state.under_way += 1;
@@ -38,7 +38,7 @@ impl Drop for Changing<'_> {
     }
 }
 
-impl Kept {
+impl KernelCache {
     /// Returns a number that stays the same until the next change through the mount; `None` during
     /// one.
     pub fn at_rest(&self) -> Option<u64> {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_file_rests_while_nothing_changes_it() {
-        let kept = Mutex::new(Kept::default());
+        let kept = Mutex::new(KernelCache::default());
         let before = lock(&kept).at_rest();
         assert!(before.is_some());
         let (first, second) = (Changing::begin(&kept), Changing::begin(&kept));

@@ -15,7 +15,7 @@ use crate::file;
 use crate::page::{PAGE_SIZE, Page, zeroed};
 
 /// A page of the oldest segment that was used since it came.
-struct Kept {
+struct Survivor {
     slot: u32,
     entry: Entry,
     page: Page,
@@ -25,7 +25,7 @@ impl Store {
     /// Writes the segment that is filled, though it is not full: what the store holds can be
     /// recovered then.
     pub fn flush(&self) {
-        self.begin_turn();
+        self.begin_turnover();
         let is_new = {
             let state = lock(&self.state);
             !state.open.pages.is_empty()
@@ -34,18 +34,18 @@ impl Store {
                 || !state.gone.is_empty()
         };
         if is_new {
-            self.turn_over();
+            self.write_segment();
         }
-        lock(&self.state).turning = false;
+        lock(&self.state).is_turning = false;
     }
 
     /// Waits until no other thread makes room for a segment, and keeps others from it until
-    /// `turning` is taken back.
-    pub(super) fn begin_turn(&self) {
+    /// `is_turning` is taken back.
+    pub(super) fn begin_turnover(&self) {
         loop {
             let mut state = lock(&self.state);
-            if !state.turning {
-                state.turning = true;
+            if !state.is_turning {
+                state.is_turning = true;
                 return;
             }
             drop(state);
@@ -54,15 +54,15 @@ impl Store {
     }
 
     /// Makes room for the next segment, writes the one that is filled, and returns what was
-    /// written. The caller has set `turning`, which is taken back.
-    pub(super) fn turn(&self) -> Bytes {
-        let wrote = self.turn_over();
-        lock(&self.state).turning = false;
+    /// written. The caller has set `is_turning`, which is taken back.
+    pub(super) fn turnover(&self) -> Bytes {
+        let wrote = self.write_segment();
+        lock(&self.state).is_turning = false;
         wrote
     }
 
-    /// Does so, and leaves `turning` to the caller.
-    pub(super) fn turn_over(&self) -> Bytes {
+    /// Does so, and leaves `is_turning` to the caller.
+    pub(super) fn write_segment(&self) -> Bytes {
         let (first, id) = {
             let state = lock(&self.state);
             (state.ring.next(), state.id)
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Reads the used pages of a segment, up to half of it, and all that are pinned.
-    fn used_pages(&self, first: u32) -> Vec<Kept> {
+    fn used_pages(&self, first: u32) -> Vec<Survivor> {
         let Some(footer) = self.footer(first) else {
             return Vec::new();
         };
@@ -122,7 +122,7 @@ impl Store {
                 .medium
                 .read(offset, bytemuck::cast_slice_mut(&mut page));
             let checks = read.is_ok() && entry.key().sum(&page[0].0) == entry.sum;
-            checks.then(|| Kept {
+            checks.then(|| Survivor {
                 slot,
                 entry,
                 page: page[0],
@@ -161,7 +161,7 @@ impl State {
     /// that was filled.
     fn seal(
         &mut self,
-        kept: Vec<Kept>,
+        kept: Vec<Survivor>,
         geometry: Geometry,
         boot: [u8; 16],
     ) -> (Arc<Segment>, Footer) {
@@ -171,7 +171,7 @@ impl State {
             sequence: self.open.sequence,
         });
         // What was dropped while it was read is not kept.
-        let still = |kept: &Kept| self.index.get(kept.entry.key().tag()) == Some(kept.slot);
+        let still = |kept: &Survivor| self.index.get(kept.entry.key().tag()) == Some(kept.slot);
         let kept = kept.into_iter().filter(still);
         let kept = kept.map(|kept| (self.index.is_pinned(kept.slot), kept));
         let kept: Vec<_> = kept.collect();
@@ -182,7 +182,7 @@ impl State {
         let footer = self.footer(&full, geometry, boot);
         let sealed = Arc::new(full);
         self.sealed = Some(Arc::clone(&sealed));
-        for (stays, Kept { entry, page, .. }) in kept {
+        for (stays, Survivor { entry, page, .. }) in kept {
             if let Some((file, _)) = self.files.of(entry.stamp) {
                 self.append(file, entry.key(), entry.sum, &page, stays);
                 self.counts.kept += 1;

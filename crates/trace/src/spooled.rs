@@ -25,13 +25,13 @@ pub fn place(path: &Path) -> &Path {
 
 /// A trace that came through a pipe, in a file without a name, which is gone when this is dropped.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Spooled {
     file: File,
     bytes: Bytes,
     directory: PathBuf,
 }
 
-impl Kept {
+impl Spooled {
     /// Keeps a trace that can be read only once; returns none where the path is that of a file.
     ///
     /// # Errors
@@ -44,11 +44,11 @@ impl Kept {
             return Ok(None);
         }
         let from = File::open(from).or_fail(cannot)?;
-        Self::keep(path, from).map(Some)
+        Self::spool(path, from).map(Some)
     }
 
     /// Keeps the bytes of the trace that is called `path`.
-    pub(crate) fn keep(path: &Path, mut from: impl Read) -> Result<Self> {
+    pub(crate) fn spool(path: &Path, mut from: impl Read) -> Result<Self> {
         let directory = std::env::temp_dir();
         let cannot = |reason: &dyn std::fmt::Display| {
             Error::failure(format!(
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_comes_through_a_pipe_is_read_as_often_as_one_likes() {
-        let kept = Kept::keep(Path::new("-"), &b"address\n4096\n"[..]).unwrap();
+        let kept = Spooled::spool(Path::new("-"), &b"address\n4096\n"[..]).unwrap();
         assert_eq!(kept.bytes(), Bytes(13));
         for _ in 0..2 {
             assert_eq!(fs::read(kept.path()).unwrap(), b"address\n4096\n");
@@ -135,9 +135,9 @@ mod tests {
     #[test]
     fn a_file_is_not_kept() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(Kept::of(file.path()).unwrap().is_none());
-        assert!(Kept::of(Path::new("/dev/null")).unwrap().is_none());
-        assert!(Kept::of(Path::new("/no/such/trace")).is_err());
-        assert!(Kept::keep(Path::new("-"), &b""[..]).is_err());
+        assert!(Spooled::of(file.path()).unwrap().is_none());
+        assert!(Spooled::of(Path::new("/dev/null")).unwrap().is_none());
+        assert!(Spooled::of(Path::new("/no/such/trace")).is_err());
+        assert!(Spooled::spool(Path::new("-"), &b""[..]).is_err());
     }
 }
