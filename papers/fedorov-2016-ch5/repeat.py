@@ -29,6 +29,8 @@ from ways import (  # noqa: E402
 )
 
 TUNKRANK = ["tunkrank-1", "tunkrank-2", "tunkrank-3"]
+# The dissertation ran Linux 3.13, which reads whole blocks, used or not.
+READAHEAD = "readahead:fixed"
 # Pages that readahead reads beside the demanded one, by vm.page-cluster; 3 is the baseline's.
 CLUSTERS = {1: 1, 2: 3}
 # Readaheads per epoch of the simulator's timeline, and parts of a run that are drawn from them.
@@ -50,9 +52,9 @@ def simulate(traces, latency, warmup=0, **options):
 def ladder_of(trace, latency, instruction_ns, warmup=0):
     """Returns one run per way: the kernel's own, and the schemes on ten devices."""
     common_to_all = {"instruction_time": f"{instruction_ns}ns", "warmup": warmup}
-    off, baseline = simulate(trace, latency, devices=1, prefetch=["off", "readahead"], **common_to_all)
-    [sorted_by_place] = simulate(trace, latency, devices=1, prefetch="readahead", order="elevator", **common_to_all)
-    many = simulate(trace, latency, devices=10, prefetch=["readahead", *SCHEMES], **common_to_all)
+    off, baseline = simulate(trace, latency, devices=1, prefetch=["off", READAHEAD], **common_to_all)
+    [sorted_by_place] = simulate(trace, latency, devices=1, prefetch=READAHEAD, order="elevator", **common_to_all)
+    many = simulate(trace, latency, devices=10, prefetch=[READAHEAD, *SCHEMES], **common_to_all)
     own = {"baseline": baseline, "deadline": sorted_by_place, "no readahead": off}
     return {**own, **dict(zip(["10 devices", *SCHEMES], many))}
 
@@ -61,7 +63,7 @@ def latencies_of(trace, instruction_ns, ladder):
     """Returns mean fault and device latencies by extra pages, relative to no readahead, at 50 us."""
     none, runs = ladder["no readahead"], {7: ladder["baseline"]}
     for cluster, extra in CLUSTERS.items():
-        [runs[extra]] = simulate(trace, 50, devices=1, prefetch="readahead", page_cluster=cluster,
+        [runs[extra]] = simulate(trace, 50, devices=1, prefetch=READAHEAD, page_cluster=cluster,
                                  instruction_time=f"{instruction_ns}ns")
     keys = ("fault_latency_ns", "device_latency_ns")
     relative = {str(extra): [round(runs[extra][key] / none[key], 3) for key in keys] for extra in EXTRA}
@@ -178,14 +180,14 @@ def calibrate(points, wanted):
 def pace_of(trace, wanted):
     """Returns the time of an instruction, in ns, at which DRAM alone would save a share `wanted`."""
     times = [f"{time}ns" for time in PACES_NS]
-    runs = simulate(trace, 50, devices=1, prefetch="readahead", instruction_time=times)
+    runs = simulate(trace, 50, devices=1, prefetch=READAHEAD, instruction_time=times)
     return round(calibrate([(time, full_dram(run)) for time, run in zip(PACES_NS, runs)], wanted), 2)
 
 
 def accuracy_of(traces, work):
     """Returns the accuracy of readahead in the course of a run, and over all of it, at 50 us."""
     file = work / "timeline.csv"
-    [run] = simulate(traces, 50, prefetch="readahead", timeline=file, timeline_epoch=EPOCH)
+    [run] = simulate(traces, 50, prefetch=READAHEAD, timeline=file, timeline_epoch=EPOCH)
     with file.open() as rows:
         epochs = [(int(row["prefetches"]), int(row["used"]) + int(row["late"]), int(row["wasted"]))
                   for row in csv.DictReader(rows)]
@@ -262,7 +264,7 @@ def without_settings(one):
 
 def readahead(traces):
     """Measures readahead alone, as recorded, at 50 us."""
-    off, baseline = simulate(traces, 50, devices=1, prefetch=["off", "readahead"])
+    off, baseline = simulate(traces, 50, devices=1, prefetch=["off", READAHEAD])
     return {
         "footprint_mb": round(baseline["footprint_pages"] * 4096 / 1e6, 1),
         "accesses": baseline["accesses"],

@@ -74,8 +74,9 @@ fn validate_program(arguments: args::Validate) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
     let quiet = arguments.quiet;
     let mut screen = Screen::new(Place::Line, quiet);
+    let tier = arguments.tier.choice();
     let request = Request {
-        prefetch: parse_prefetch(&arguments.prefetch)?,
+        prefetch: parse_prefetch(&arguments.prefetch, &tier)?,
         command: Invocation {
             words: arguments.program,
             user: arguments.user.chosen()?,
@@ -83,7 +84,7 @@ fn validate_program(arguments: args::Validate) -> Result<ExitCode> {
             ..Invocation::default()
         },
         dram: arguments.dram,
-        tier: arguments.tier.choice(),
+        tier,
         repeat: arguments.repeat as usize,
         calibration: arguments.calibration.as_deref().map(load).transpose()?,
         trace: arguments.trace,

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use terrace_base::{Bytes, Error, Nanos, Result, median};
+use terrace_live::fetch::readahead::neighbours;
 use terrace_live::group::counters::kernel_drops_zeros;
 use terrace_live::machine::sysctl;
 use terrace_live::measure::calibrate::{Calibration, calibrate};
@@ -13,7 +14,8 @@ use terrace_live::program::input::Inputs;
 use terrace_live::run::{Dram, Event, Outcome, Session};
 use terrace_live::system::privilege;
 use terrace_live::tier;
-use terrace_sim::pages::{Prefetch, ZeroPages, names};
+use terrace_policy::prefetch::Neighbours;
+use terrace_sim::pages::{Around, Prefetch, ZeroPages, names};
 use terrace_trace::record::{Level, RecordSettings, Recorded, Tools};
 
 use crate::live::{Measured, Plan, measure};
@@ -69,13 +71,24 @@ impl Results {
     }
 }
 
-/// Parses a way to fetch ahead; `readahead` is the kernel's, with this machine's setting.
+/// Parses a way to fetch ahead; `readahead` is the kernel's, with this machine's setting and for a
+/// tier like this.
 ///
 /// # Errors
 /// Returns a usage error if there is no such way.
-pub fn parse_prefetch(text: &str) -> Result<Prefetch> {
+pub fn parse_prefetch(text: &str, tier: &tier::Choice) -> Result<Prefetch> {
     let cluster = sysctl::current().and_then(|text| text.parse().ok());
-    names::parse_prefetch(text, cluster.unwrap_or(PAGE_CLUSTER))
+    let named = names::parse_prefetch(text, cluster.unwrap_or(PAGE_CLUSTER))?;
+    Ok(match named {
+        Prefetch::Readahead { cluster, .. } if text == "readahead" => Prefetch::Readahead {
+            cluster,
+            around: match neighbours(&tier.places()) {
+                Neighbours::Slots => Around::Slots,
+                Neighbours::Addresses => Around::Addresses,
+            },
+        },
+        named => named,
+    })
 }
 
 /// Carries a request out; `progress` is called with events.

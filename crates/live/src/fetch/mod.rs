@@ -4,5 +4,5 @@ pub(crate) mod advice;
 pub(crate) mod evictor;
 pub(crate) mod fetchers;
 pub(crate) mod latency;
-pub(crate) mod readahead;
+pub mod readahead;
 pub(crate) mod reads;

@@ -12,18 +12,24 @@ use crate::tier::is_memory;
 /// Returns the readahead with `vm.page-cluster` at `cluster` and these areas in use, for a program
 /// with `window` fetched pages that may wait; `None` if the kernel reads single pages. From memory
 /// it reads single pages whatever the setting, because no read is saved.
-pub fn with(cluster: u32, areas: &[PathBuf], window: u64) -> Option<KernelReadahead> {
+pub(crate) fn with(cluster: u32, areas: &[PathBuf], window: u64) -> Option<KernelReadahead> {
     if cluster == 0 || areas.iter().all(|area| is_memory(area)) {
         return None;
     }
     Some(KernelReadahead {
         cluster,
-        by: match areas.iter().any(|area| rotates(area)) {
-            true => Neighbours::Slots,
-            false => Neighbours::Addresses,
-        },
+        by: neighbours(areas),
         horizon: HORIZON * window,
     })
+}
+
+/// Returns what the kernel reads around a page where these areas are in use, or files and
+/// directories on the same devices: places, if one of them rotates.
+pub fn neighbours(areas: &[PathBuf]) -> Neighbours {
+    match areas.iter().any(|area| rotates(area)) {
+        true => Neighbours::Slots,
+        false => Neighbours::Addresses,
+    }
 }
 
 /// Whether the kernel takes the device of an area for a rotating disk; `false` if that is not

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use terrace_base::{Bytes, Error, Result};
 
 use super::area::SMALLEST;
-use super::file;
+use super::{active_areas, file};
+use crate::journal::state_directory;
 
 /// A tier as `--tier` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,14 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// Returns where its swap areas will be: directories, devices, or the areas that are on.
+    pub fn places(&self) -> Vec<PathBuf> {
+        match &self.spec {
+            None => vec![state_directory()],
+            Some(spec) => spec.places(),
+        }
+    }
+
     /// Parses the largest size of a tier.
     ///
     /// # Errors
@@ -57,6 +66,16 @@ impl Choice {
 }
 
 impl Spec {
+    /// Returns the directories or devices of its swap areas; none for memory.
+    fn places(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Directory(path) | Self::Device { path, .. } => vec![path.clone()],
+            Self::TwoLevels(below) => below.places(),
+            Self::Existing => active_areas(),
+            Self::Zram | Self::Node(_) => Vec::new(),
+        }
+    }
+
     /// Parses `zram`, `existing`, `node:` and a number, the path of a directory or a blank block
     /// device, or `zram+` and such a path.
     ///

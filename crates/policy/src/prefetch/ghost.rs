@@ -10,26 +10,13 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::Costs;
+use super::window::{Neighbours, Window};
 use crate::page::{Location, Memory, Space};
 
 /// Pages read ahead after which older ones count half in the judgement of readahead.
 const FADING: u64 = 4096;
 /// Pages read ahead that are enough to judge by.
 const ENOUGH: u64 = 64;
-/// Pages of a page table, beyond which a window by addresses does not reach.
-const TABLE: u64 = 512;
-/// Readahead hits with which the kernel begins: a full window.
-const FIRST_HITS: u64 = 4;
-
-/// What the kernel takes for the neighbours of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Neighbours {
-    /// An aligned block of the swap area, if any area rotates (`swap_cluster_readahead`).
-    Slots,
-    /// A window of addresses around the page (`swap_vma_readahead`).
-    Addresses,
-}
-
 /// The kernel's readahead as the machine has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelReadahead {
@@ -61,17 +48,6 @@ pub struct Ghost {
     hits: u64,
 }
 
-/// How far the kernel reads, which follows the use of what it read.
-#[derive(Clone, Copy, Debug)]
-struct Window {
-    /// Number of the page that it was last led to.
-    last: u64,
-    /// Pages of the last read.
-    pages: u64,
-    /// Pages read ahead that were touched since then.
-    hits: u64,
-}
-
 impl Ghost {
     /// Makes the readahead of a machine that has just booted.
     pub fn new(readahead: KernelReadahead) -> Self {
@@ -96,23 +72,16 @@ impl Ghost {
                 None => return false,
             },
         };
-        let begin = Window {
-            last: 0,
-            pages: 0,
-            hits: FIRST_HITS,
-        };
-        let window = self.windows.entry(place.0).or_insert(begin);
+        let window = self.windows.entry(place.0).or_default();
         if let Some(since) = self.held.remove(&place)
             && self.arrivals - since <= self.readahead.horizon
         {
-            window.hits += 1;
-            if self.readahead.by == Neighbours::Addresses {
-                window.last = place.1;
-            }
+            window.hit(place.1, self.readahead.by);
             self.hits += 1;
             return true;
         }
-        let range = window.read(place.1, self.readahead);
+        let KernelReadahead { cluster, by, .. } = self.readahead;
+        let range = window.read(place.1, by, cluster);
         self.arrivals += 1;
         for number in range.filter(|number| *number != place.1) {
             self.bring((place.0, number));
@@ -158,44 +127,6 @@ impl Ghost {
             self.order.pop_front();
             if self.held.get(&place) == Some(&since) {
                 self.held.remove(&place);
-            }
-        }
-    }
-}
-
-impl Window {
-    /// Returns what the kernel reads at a fault on the page of this number (`swapin_nr_pages` and
-    /// `swap_vma_ra_win`, Linux 6.18).
-    fn read(&mut self, number: u64, readahead: KernelReadahead) -> std::ops::Range<u64> {
-        let most = 1 << readahead.cluster;
-        let (before, hits) = (self.last, std::mem::take(&mut self.hits));
-        let is_next = |one: u64, other: u64| one.checked_sub(other) == Some(1);
-        let wanted = match hits {
-            0 if is_next(number, before) || is_next(before, number) => 2,
-            0 => 1,
-            _ => (hits + 2).next_power_of_two(),
-        };
-        // It does not shrink too fast.
-        let pages = wanted.min(most).max(self.pages / 2);
-        self.pages = pages;
-        match readahead.by {
-            Neighbours::Slots => {
-                if hits == 0 {
-                    self.last = number;
-                }
-                let first = number & !(pages - 1);
-                first..first + pages
-            }
-            Neighbours::Addresses => {
-                self.last = number;
-                let below = match () {
-                    () if is_next(number, before) => 0,
-                    () if is_next(before, number) => pages - 1,
-                    () => (pages - 1) / 2,
-                };
-                let table = number & !(TABLE - 1);
-                let (first, end) = (number.saturating_sub(below), number + pages - below);
-                first.max(table)..end.min(table + TABLE)
             }
         }
     }

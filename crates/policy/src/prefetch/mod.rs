@@ -39,18 +39,20 @@ mod testing;
 mod threads;
 pub mod trial;
 pub mod vldp;
+mod window;
 mod worth;
 
 pub use crate::params::Params;
 pub use costs::Costs;
 pub use engine::Engine;
-pub use ghost::{KernelReadahead, Neighbours};
+pub use ghost::KernelReadahead;
 pub use lesson::{Lesson, Lessons, Walks};
 pub use make::{Entry, Future, Made, Make, Spec};
 pub use queue::SecondaryQueue;
 pub use registry::REGISTRY;
 pub use settings::{EngineSettings, Order, Trigger};
 pub use story::{Constituent, Count, LifeStory};
+pub use window::{Neighbours, Window};
 pub use worth::Worth;
 
 use crate::page::{Fault, Location, Memory, Space, Thread};

@@ -154,7 +154,7 @@ impl Appraisal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prefetch::ghost::Neighbours;
+    use crate::prefetch::Neighbours;
     use crate::prefetch::testing::{Everywhere, fault};
 
     #[test]

@@ -70,7 +70,7 @@ fn predictors() -> Vec<Known> {
             "predictors",
             Some("--prefetch of sim pages, sweep, validate"),
             "readahead",
-            "the kernel's readahead: the aligned block of the tier around each fault",
+            "the kernel's readahead, in a window that follows the use of what it read; readahead:slots, readahead:fixed",
         ),
     ];
     let option = |entry: &Entry<prefetch::Make>| match entry.knows_future() {

@@ -3,7 +3,8 @@
 use terrace_base::{Error, Nanos, Result};
 use terrace_policy::prefetch::Spec;
 
-use super::settings::Prefetch;
+use super::settings::{Around, Prefetch};
+use crate::named::Named;
 
 /// Longest time that can be simulated, so that virtual time cannot overflow: 1000 s.
 const LONGEST: Nanos = Nanos(1_000_000_000_000);
@@ -28,15 +29,19 @@ pub(super) fn possible(latency: Nanos) -> Result<Nanos> {
     Ok(latency)
 }
 
-/// Reads a way of prefetching: `off`, `readahead`, or a predictor with its settings; readahead
-/// reads blocks of `1 << cluster` pages.
+/// Reads a way of prefetching: `off`, a kind of readahead, or a predictor with its settings;
+/// readahead reads at most `1 << cluster` pages.
 ///
 /// # Errors
 /// A usage error where nothing has this name.
 pub fn parse_prefetch(name: &str, cluster: u32) -> Result<Prefetch> {
+    let kinds = Around::VALUES.iter();
+    if let Some((_, around, _)) = kinds.into_iter().find(|(kind, ..)| *kind == name) {
+        let around = *around;
+        return Ok(Prefetch::Readahead { around, cluster });
+    }
     match name {
         "off" => Ok(Prefetch::Off),
-        "readahead" => Ok(Prefetch::Readahead { cluster }),
         _ => Spec::parse(name)
             .map(Prefetch::Predictor)
             .map_err(Error::usage),

@@ -106,11 +106,13 @@ fn policies() -> Vec<Setting> {
             column("eviction", "eviction", Unit::None, |m| m.eviction.to_string());
         /// what is fetched ahead
         "prefetch" "NAME": new(Values::List(Arc::new(ways))), default("off"), common(),
-            details("`off` is nothing, `readahead` the kernel's block around each fault; predictors are \
-                     listed by `terrace list predictors`. Settings follow a name, as in \
+            details("`off` is nothing, `readahead` what the kernel reads around each fault, in a window \
+                     that follows the use of what it read: addresses, with readahead:slots places of a \
+                     swap area that rotates, with readahead:fixed the whole block of places, as before \
+                     Linux 3.14. Predictors are listed by `terrace list predictors`. Settings follow a name, as in \
                      stream:depth=64,queue=fifo; `terrace explain stream` lists them."),
             column("prefetch", "prefetch", Unit::None, |m| m.prefetch.to_string());
-        /// pages that `readahead` reads at once, as a power of two (vm.page-cluster)
+        /// pages that `readahead` reads at once at most, as a power of two (vm.page-cluster)
         "page-cluster" "N": parsed(page_cluster), single(), default("3"),
             fields(fields! { PageMachine;
                 /// vm.page-cluster of readahead
@@ -402,7 +404,7 @@ fn ways(text: &str) -> Result<Vec<Set>> {
 fn page_cluster(text: &str) -> Result<Set> {
     let number = whole(0..=10_u32)(text)?;
     Ok(Set::plain(move |m| {
-        if let Prefetch::Readahead { cluster } = &mut m.prefetch {
+        if let Prefetch::Readahead { cluster, .. } = &mut m.prefetch {
             *cluster = number;
         }
     }))

@@ -15,7 +15,7 @@ use super::cost::FaultCost;
 use super::placement::Placement;
 use super::survey::Foresight;
 use super::writes::Writing;
-use crate::named::named;
+use crate::named::{Named, named};
 
 named! {
     /// Whether a fetched page keeps its copy in the slower tier (Awad 2016, 5.1.1).
@@ -28,17 +28,32 @@ named! {
     }
 }
 
+named! {
+    /// What the kernel's readahead reads around a page.
+    pub enum Around {
+        /// Addresses, in a window that follows the use of what was read: Linux since 4.14, where no
+        /// swap area rotates.
+        #[default]
+        Addresses = "readahead",
+        /// Places of the swap area, in such a window: Linux since 3.14, where one rotates.
+        Slots = "readahead:slots",
+        /// The aligned block of places of the swap area, used or not: Linux before 3.14.
+        Block = "readahead:fixed",
+    }
+}
+
 /// Prefetching policy.
 #[derive(Clone, Debug, Default)]
 pub enum Prefetch {
     /// No prefetching.
     #[default]
     Off,
-    /// The kernel's readahead: each fault reads the aligned block of `1 << cluster` places of the
-    /// swap area around the page, in order of place, and the program waits for its own page only
-    /// (Fedorov 2016, 5.4.2). `cluster` is `vm.page-cluster`.
+    /// The kernel's readahead: each fault reads pages around its own, in their order, and the
+    /// program waits for its own page only (Fedorov 2016, 5.4.2).
     Readahead {
-        /// Pages of a block, as a power of two.
+        /// What is around a page.
+        around: Around,
+        /// Pages that are read at most, as a power of two: `vm.page-cluster`.
         cluster: u32,
     },
     /// A predictor in the engine, as live.
@@ -49,7 +64,7 @@ impl Prefetch {
     /// Returns `vm.page-cluster` of readahead.
     pub fn cluster(&self) -> Option<u32> {
         match self {
-            Self::Readahead { cluster } => Some(*cluster),
+            Self::Readahead { cluster, .. } => Some(*cluster),
             Self::Off | Self::Predictor(_) => None,
         }
     }
@@ -65,7 +80,7 @@ impl fmt::Display for Prefetch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("off"),
-            Self::Readahead { .. } => f.write_str("readahead"),
+            Self::Readahead { around, .. } => f.write_str(around.name()),
             Self::Predictor(spec) => spec.fmt(f),
         }
     }

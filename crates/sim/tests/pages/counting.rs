@@ -8,13 +8,13 @@ use terrace_policy::llc::Kind;
 use terrace_policy::prefetch::Future;
 use terrace_policy::replacement::REGISTRY;
 use terrace_sim::pages::{
-    FaultCost, Foresight, Inclusion, Initial, Outcome, PageMachine, Prefetch, Survey, Tier, run,
+    Around, FaultCost, Foresight, Inclusion, Initial, Outcome, PageMachine, Survey, Tier, run,
 };
 use terrace_sim::workload::Workload;
 use terrace_trace::discard::Discard;
 use terrace_trace::{Access, Source};
 
-use crate::machine::{requests, settings, touches, trace, trace_with};
+use crate::machine::{readahead, requests, settings, touches, trace, trace_with};
 
 /// The same machine without a clock.
 fn untimed(machine: &PageMachine) -> PageMachine {
@@ -176,12 +176,12 @@ type Change = fn(&mut PageMachine);
 fn what_a_clock_decides_is_refused() {
     let workload = || Workload::new(vec![trace(&touches(&[(1, false)]), 1)], None).unwrap();
     let changes: [(&str, Change); 4] = [
-        ("--staging", |machine| machine.staging = 1),
-        ("--prefetch", |machine| {
-            machine.prefetch = Prefetch::Readahead { cluster: 3 };
+        ("'staging'", |machine| machine.staging = 1),
+        ("'prefetch'", |machine| {
+            machine.prefetch = readahead(Around::Addresses, 3);
         }),
-        ("--channels", |machine| machine.tier.timing.channels = 2),
-        ("--devices", |machine| machine.tier.devices = 2),
+        ("'channels'", |machine| machine.tier.timing.channels = 2),
+        ("'devices'", |machine| machine.tier.devices = 2),
     ];
     for (option, change) in changes {
         let mut machine = untimed(&settings(2));

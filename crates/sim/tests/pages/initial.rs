@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use terrace_sim::pages::{Inclusion, Initial, Outcome, PageMachine, Prefetch};
+use terrace_sim::pages::{Around, Inclusion, Initial, Outcome, PageMachine};
 
 use crate::discards::Step::{self, GiveBack, Touch};
 use crate::discards::{recorded, steps};
 use crate::laws::machines;
-use crate::machine::{settings, simulate_traces, trace_with};
+use crate::machine::{readahead, settings, simulate_traces, trace_with};
 
 const ALL: [Initial; 4] = [Initial::Filled, Initial::Zero, Initial::File, Initial::Tier];
 
@@ -148,7 +148,10 @@ fn readahead_reads_pages_of_files_one_by_one() {
     let steps: Vec<Step> = (0..40).map(|step| Touch(step % 20, false)).collect();
     let mut machine = settings(4);
     machine.initial = Initial::File;
-    machine.prefetch = Prefetch::Readahead { cluster: 3 };
-    let outcome = simulate(machine, &steps);
-    assert_eq!((outcome.counts.reads, outcome.counts.full_misses), (40, 40));
+    for around in [Around::Addresses, Around::Slots, Around::Block] {
+        machine.prefetch = readahead(around, 3);
+        let outcome = simulate(machine.clone(), &steps);
+        let found = (outcome.counts.reads, outcome.counts.full_misses);
+        assert_eq!(found, (40, 40), "{around:?}");
+    }
 }

@@ -5,12 +5,12 @@ use terrace_base::Nanos;
 use terrace_device::{Deadlines, Order};
 use terrace_policy::replacement;
 use terrace_sim::pages::{
-    Inclusion, Initial, Outcome, PageMachine, Prefetch, Shootdown, Work, run,
+    Around, Inclusion, Initial, Outcome, PageMachine, Prefetch, Shootdown, Work, run,
 };
 use terrace_sim::workload::Workload;
 use terrace_trace::Access;
 
-use crate::machine::{predictor, settings, simulate, touch, trace};
+use crate::machine::{predictor, readahead, settings, simulate, touch, trace};
 
 /// Programs of a few threads.
 fn programs() -> impl Strategy<Value = Vec<Vec<Access>>> {
@@ -32,6 +32,8 @@ pub fn machines() -> impl Strategy<Value = PageMachine> {
     let prefetch = prop::sample::select(vec![
         "off",
         "readahead",
+        "readahead:slots",
+        "readahead:fixed",
         "stream",
         "spatial:queue=direct",
         "temporal:queue=fifo",
@@ -70,7 +72,9 @@ pub fn machines() -> impl Strategy<Value = PageMachine> {
         machine.fault.prefetch = Nanos(3);
         machine.prefetch = match prefetch {
             "off" => Prefetch::Off,
-            "readahead" => Prefetch::Readahead { cluster: 3 },
+            "readahead" => readahead(Around::Addresses, 3),
+            "readahead:slots" => readahead(Around::Slots, 3),
+            "readahead:fixed" => readahead(Around::Block, 3),
             name => predictor(name),
         };
         machine

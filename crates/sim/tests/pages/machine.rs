@@ -3,7 +3,9 @@
 use terrace_base::{Nanos, Result};
 use terrace_device::{Order, Timing};
 use terrace_policy::{prefetch, replacement};
-use terrace_sim::pages::{FaultCost, Foresight, Outcome, PageMachine, Prefetch, Survey, Tier, run};
+use terrace_sim::pages::{
+    Around, FaultCost, Foresight, Outcome, PageMachine, Prefetch, Survey, Tier, run,
+};
 use terrace_sim::workload::Workload;
 use terrace_trace::discard::Discard;
 use terrace_trace::order::Order as ThreadOrder;
@@ -156,6 +158,11 @@ pub fn settings(dram: usize) -> PageMachine {
         seed: 1,
         ..PageMachine::default()
     }
+}
+
+/// The kernel's readahead.
+pub fn readahead(around: Around, cluster: u32) -> Prefetch {
+    Prefetch::Readahead { around, cluster }
 }
 
 /// A predictor with its settings.

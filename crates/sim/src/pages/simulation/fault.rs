@@ -123,6 +123,9 @@ impl Simulation {
         self.store.clear(page, Flags::AHEAD);
         self.story.count(outcome);
         let at = pages.location(page);
+        if let Some(readahead) = &mut self.readahead {
+            readahead.hit(at);
+        }
         let mut view = view(&self.store, &*self.replacement, pages);
         if let Some(engine) = &mut self.engine {
             engine.advance_clock(ThreadId(index as u32), self.threads[index].made);
@@ -276,7 +279,7 @@ impl Simulation {
         }
         let before = self.story.issued;
         match self.settings.prefetch {
-            Prefetch::Readahead { cluster } => self.read_block(page, is_read, cluster, now, pages),
+            Prefetch::Readahead { .. } => self.read_around(page, is_read, now, pages),
             Prefetch::Off | Prefetch::Predictor(_) => {
                 if is_read {
                     self.read(page, Class::Demand, now);

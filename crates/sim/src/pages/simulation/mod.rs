@@ -9,6 +9,7 @@ mod discard;
 mod fault;
 mod figures;
 mod order;
+mod readahead;
 mod traffic;
 mod write_back;
 
@@ -24,6 +25,7 @@ use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
 use terrace_trace::order::Point;
 
+use self::readahead::Readahead;
 use super::buffer::EvictionBuffer;
 use super::count::{Counts, Latencies, Times};
 use super::devices::Devices;
@@ -69,6 +71,7 @@ pub struct Simulation {
     /// Whether the replacement policy has pages written that stay in DRAM.
     has_writes: bool,
     engine: Option<Engine>,
+    readahead: Option<Readahead>,
     /// Fetched pages that were not touched, if a part of DRAM is kept for them.
     prefetch_cache: Option<Fifo>,
     store: Store,
@@ -132,6 +135,7 @@ impl Simulation {
             eviction,
             leaving: Vec::new(),
             engine,
+            readahead: Readahead::of(&settings.prefetch),
             store: Store::new(settings.tier.devices),
             prefetch_cache: (settings.prefetch_cache > 0)
                 .then(|| Fifo::new(settings.prefetch_cache)),

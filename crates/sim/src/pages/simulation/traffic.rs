@@ -23,37 +23,6 @@ pub(super) enum Departure {
 }
 
 impl Simulation {
-    /// Reads the block of the tier around a page in order of place, as the kernel does; the page
-    /// itself if it `is_read`.
-    pub(super) fn read_block(
-        &mut self,
-        page: PageId,
-        is_read: bool,
-        cluster: u32,
-        now: Nanos,
-        pages: &PageTable,
-    ) {
-        for neighbour in self.store.neighbours(page, cluster) {
-            if neighbour == page {
-                if is_read {
-                    self.read(page, Class::Demand, now);
-                }
-                continue;
-            }
-            self.story.predicted += 1;
-            let residence =
-                view(&self.store, &*self.replacement, pages).residence(pages.location(neighbour));
-            let ahead = self.store.flags(neighbour).any(Flags::AHEAD);
-            if residence != Residence::InTier || ahead {
-                self.story.filtered += 1;
-            } else if self.buffer.is_over_full() {
-                self.story.wiped += 1;
-            } else {
-                self.read_ahead(neighbour, Class::Demand, now, pages);
-            }
-        }
-    }
-
     /// Whether a fault causes no prefetches, as some are on their way.
     pub(super) fn is_throttled(&self) -> bool {
         self.settings.work == Work::Single && self.fetching > 0
@@ -126,7 +95,7 @@ impl Simulation {
         pages.find(at?)
     }
 
-    fn read_ahead(&mut self, page: PageId, class: Class, now: Nanos, pages: &PageTable) {
+    pub(super) fn read_ahead(&mut self, page: PageId, class: Class, now: Nanos, pages: &PageTable) {
         self.story.issued += 1;
         self.timeline.fetched(&self.counts, &self.story, now);
         self.store.set(page, Flags::AHEAD);
