@@ -24,6 +24,7 @@ mod record;
 mod results;
 mod run;
 mod sched;
+mod schema;
 mod screen;
 mod sim;
 mod stack;
@@ -98,5 +99,6 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
         args::Command::List(list) => explain::list(&list),
         args::Command::Explain(explain) => explain::explain(&explain),
+        args::Command::Schema(asked) => schema::schema(&asked),
     }
 }

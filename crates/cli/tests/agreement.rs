@@ -10,6 +10,7 @@ use terrace_policy::write::REGISTRY;
 
 mod common;
 use common::needs;
+use common::schema::checked;
 
 /// The largest difference, of the larger of two figures.
 const NEAR: f64 = 0.05;
@@ -102,7 +103,7 @@ fn results(directory: &Path, arguments: &[&str], program: &[&str]) -> Value {
     let output = terrace.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");
-    serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap()
+    checked(serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap())
 }
 
 fn number(value: &Value) -> f64 {

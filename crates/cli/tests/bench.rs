@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 mod common;
 use common::command::{terrace, text};
+use common::schema::checked;
 use common::{example, machine};
 
 /// Checks that the arguments end with this code and a text that has `why` in it.
@@ -168,7 +169,7 @@ fn a_suite_is_run_and_failures_are_rows() {
         "{table}"
     );
 
-    let results: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let results = checked(serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap());
     assert_eq!(results["schema"], "terrace.bench/1");
     let rows = results["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 3);

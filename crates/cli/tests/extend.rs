@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 mod common;
+use common::schema::checked;
 use common::{needs, wait_for};
 
 /// What follows the head of a program. `check` and `put` know what a page has to hold.
@@ -97,7 +98,7 @@ impl Bench {
             .unwrap();
         let text = std::fs::read_to_string(json).unwrap_or_default();
         Extended {
-            results: serde_json::from_str(&text).unwrap_or_default(),
+            results: serde_json::from_str(&text).map(checked).unwrap_or_default(),
             said: String::from_utf8_lossy(&output.stderr).into_owned(),
             output,
         }
@@ -607,7 +608,7 @@ fn python(script: &str, options: &[&str]) -> Extended {
         .unwrap();
     let text = std::fs::read_to_string(json).unwrap_or_default();
     let extended = Extended {
-        results: serde_json::from_str(&text).unwrap_or_default(),
+        results: serde_json::from_str(&text).map(checked).unwrap_or_default(),
         said: String::from_utf8_lossy(&output.stderr).into_owned(),
         output,
     };

@@ -1,6 +1,9 @@
 //! `terrace heap`, driven as people drive it. Needs no privilege.
 //! Long: a session for each subcommand.
 
+#[path = "common/schema.rs"]
+mod schema;
+
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
@@ -10,6 +13,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use terrace_heap::containers::BTreeMap;
 use terrace_heap::{Heap, Mode, Options, Place, Ptr};
+
+use schema::{checked, checked_as};
 
 type Object = [u64; 6];
 type Table = [Ptr<Object>; 300];
@@ -72,7 +77,7 @@ impl Pool {
     }
 
     fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.done(arguments)).expect("JSON")
+        checked(serde_json::from_str(&self.done(arguments)).expect("JSON"))
     }
 
     /// Checks that it ends with `code` and this sentence; what it prints besides.
@@ -148,7 +153,7 @@ fn what_lies_where() {
     let lines = pool.done(&["dump", "--json=-", "app.pool"]);
     let items: Vec<Value> = lines
         .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .map(|line| checked_as("heap.dump", serde_json::from_str(line).expect("JSON")))
         .collect();
     assert_eq!(items.len(), dump.lines().count());
     assert_eq!(items[0]["what"], "header");
@@ -215,7 +220,7 @@ fn what_is_wrong_is_said_with_its_place() {
     let another = format!("app.pool: at byte {root}, the root is damaged\n");
     assert_eq!(found, finding + &another);
     let found = pool.refused(&["check", "--json=-", "app.pool"], 1, many);
-    let found: Value = serde_json::from_str(&found).expect("JSON");
+    let found = checked(serde_json::from_str(&found).expect("JSON"));
     assert_eq!(found["sound"], false);
     assert_eq!(found["findings"][1]["offset"], root);
     // The dump goes on where it can.
@@ -491,7 +496,7 @@ fn a_damaged_pool_is_salvaged() {
     pool.refused_with(&["check", "app.pool"], 1, "something is wrong");
     let output = pool.run(&["salvage", "--json=-", "app.pool", "newest"]);
     assert_eq!(output.status.code(), Some(3));
-    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let said = checked(serde_json::from_slice(&output.stdout).expect("JSON"));
     assert_eq!(said["schema"], "terrace.heap.salvage/1");
     let expected = json!([
         {"name": "visits", "entries": 99, "entries_lost": 1, "parts_lost": 0}
@@ -648,7 +653,7 @@ fn a_damaged_container_is_left_out_and_named() {
         error.contains("1 damaged container was left out"),
         "{error}"
     );
-    let done: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let done = checked(serde_json::from_slice(&output.stdout).expect("JSON"));
     assert_eq!(done["skipped"][0]["name"], "two");
     assert!(done["objects_moved"].as_u64() > Some(20), "{done}");
     let output = pool.run(&["compact", "app.pool"]);

@@ -6,6 +6,7 @@ mod common;
 use std::process::Command;
 
 use common::help::listed;
+use common::schema::checked;
 
 /// A screen.
 const LINES: usize = 24;
@@ -58,6 +59,7 @@ const COMMANDS: &[&str] = &[
     "doctor",
     "list",
     "explain",
+    "schema",
 ];
 
 fn terrace(line: &str) -> (Option<i32>, String, String) {
@@ -223,7 +225,7 @@ fn explain_names_every_setting_that_is_read() {
         ("admission", "sim files --dram 1M --admission"),
     ] {
         let json: serde_json::Value =
-            serde_json::from_str(&printed(&format!("list {kind} --json"))).expect("JSON");
+            checked(serde_json::from_str(&printed(&format!("list {kind} --json"))).expect("JSON"));
         for entry in json["entries"].as_array().unwrap() {
             let (name, settings) = (entry["name"].as_str().unwrap(), &entry["settings"]);
             if settings.as_array().unwrap().is_empty() {

@@ -24,6 +24,7 @@ mod killed;
 mod recordings;
 #[path = "mount/refusals.rs"]
 mod refusals;
+use common::schema::checked;
 use common::{text, wait_for};
 
 const MIB: usize = 1 << 20;
@@ -166,7 +167,7 @@ impl Mounted<'_> {
             .place
             .terrace(&["mount", "--status", &mounted, "--json=-"]);
         assert!(shown.status.success(), "{}", text(&shown));
-        serde_json::from_slice(&shown.stdout).unwrap()
+        checked(serde_json::from_slice(&shown.stdout).unwrap())
     }
 
     fn signal(&self, signal: Signal) {
@@ -181,7 +182,7 @@ impl Mounted<'_> {
         let said = said(&mut self.child);
         assert!(status.success(), "{said}");
         let json = fs::read(self.place.path("figures.json")).unwrap();
-        (serde_json::from_slice(&json).unwrap(), said)
+        (checked(serde_json::from_slice(&json).unwrap()), said)
     }
 }
 

@@ -12,6 +12,7 @@ use terrace_trace::{Access, Block, Columns};
 
 mod common;
 use common::needs;
+use common::schema::checked;
 
 /// A program with a table of 384 KiB that is read at random and a log of 1 MiB that is written
 /// once, both from `fill`, and four blocks of 40 KiB that live one after the other.
@@ -120,7 +121,7 @@ impl Bench {
             "{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        serde_json::from_slice(&output.stdout).expect("JSON")
+        checked(serde_json::from_slice(&output.stdout).expect("JSON"))
     }
 
     fn rows(&self, trace: &str) -> (Vec<Access>, Arc<Allocations>) {

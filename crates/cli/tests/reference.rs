@@ -1,8 +1,11 @@
-//! The reference of the book is made of what the command says: its help, and its lists.
+//! The reference of the book is made of what the command says: its help, its lists, and the
+//! schemas of its results.
 //!
 //! `make reference` writes it; the test fails if it is not up to date.
 
 mod common;
+#[path = "reference/fields.rs"]
+mod fields;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -196,6 +199,16 @@ fn pages_of_lists(pages: &mut Pages) {
     }
 }
 
+/// Adds a page for each kind of results.
+fn pages_of_fields(pages: &mut Pages) {
+    for line in printed(&["schema"]).lines() {
+        let (kind, command) = line.split_once("  ").expect("a kind and a command");
+        let schema: Value = serde_json::from_str(&printed(&["schema", kind])).expect("JSON");
+        let page = fields::page(kind, command.trim(), &schema);
+        pages.insert(format!("fields/{kind}.md"), format!("{NOTE}\n\n{page}"));
+    }
+}
+
 /// Returns the title of a page of a list.
 fn title(kind: &str) -> String {
     capital(&kind.replace('-', " "))
@@ -205,6 +218,7 @@ fn pages() -> Pages {
     let mut pages = Pages::new();
     pages_of_commands(&mut pages);
     pages_of_lists(&mut pages);
+    pages_of_fields(&mut pages);
     for page in pages.values_mut() {
         page.truncate(page.trim_end().len());
         page.push('\n');

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 mod common;
+use common::schema::checked;
 use common::{Machine, any_machine, end_with_test, text, wait_for};
 
 /// A program that never sleeps.
@@ -476,7 +477,7 @@ fn shares_of_time_are_equal() {
     }
     let output = machine.terrace(&arguments);
     assert!(output.status.success(), "{}", text(&output));
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let document = checked(serde_json::from_slice(&output.stdout).expect("JSON"));
     let policy = &document["policies"][0];
     assert_eq!(policy["mechanism"], "rotation", "{policy}");
     let programs = policy["programs"].as_array().unwrap();
@@ -499,7 +500,7 @@ fn a_mix_that_is_left_to_the_kernel_needs_no_privilege() {
         "exit 3",
     ]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let document = checked(serde_json::from_slice(&output.stdout).expect("JSON"));
     assert_eq!(document["schema"], "terrace.sched/1");
     let programs = document["policies"][0]["programs"].as_array().unwrap();
     let exits: Vec<&Value> = programs.iter().map(|it| &it["exit"][0]).collect();

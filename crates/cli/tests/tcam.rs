@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 mod common;
 use common::command::{terrace, text};
+use common::schema::checked;
 use common::shared_data;
 
 /// A table, and updates of which half change nothing.
@@ -38,7 +39,7 @@ fn path(directory: &TempDir, name: &str) -> String {
 fn json(arguments: &[&str]) -> Value {
     let output = terrace(arguments);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    checked(serde_json::from_slice(&output.stdout).unwrap())
 }
 
 fn replay(table: &Path, updates: &Path, options: &[&str]) -> Value {

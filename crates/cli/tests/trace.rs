@@ -1,11 +1,16 @@
 //! `terrace trace`, driven as people drive it. Needs no privilege.
 
+#[path = "common/schema.rs"]
+mod schema;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use schema::checked;
 
 /// One trace for all tests.
 const ZIPF: [&str; 11] = [
@@ -55,7 +60,8 @@ impl Files {
     }
 
     fn info(&self, file: &str) -> Value {
-        serde_json::from_str(&self.done(&["info", "--json=-", file])).expect("JSON")
+        let text = self.done(&["info", "--json=-", file]);
+        checked(serde_json::from_str(&text).expect("JSON"))
     }
 
     /// Checks that it ends with `code` and one line that has `why` in it.

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::bytes::PAGE_BYTES;
 use terrace_policy::admission::rules::Rule;
@@ -20,7 +21,7 @@ const AT_ONCE: u64 = 256;
 const BUSY_MS: u64 = 30_000;
 
 /// What came of warming a part of a file, in pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warmed {
     /// Pages of the part.
     pub pages: u64,

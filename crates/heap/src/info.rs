@@ -18,6 +18,7 @@ use crate::survey;
 /// Statistics of a pool: how it is filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Info {
     /// Version of the format.
@@ -53,6 +54,7 @@ pub struct Info {
 /// Chunks by their use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Chunks {
     /// All chunks of the pool.
@@ -79,6 +81,7 @@ pub struct Chunks {
 /// The slots of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Class {
     /// Bytes of a slot.
@@ -96,6 +99,7 @@ pub struct Class {
 /// How far a log is filled, in places for entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fill {
     /// All places.
@@ -107,6 +111,7 @@ pub struct Fill {
 /// A lane that was not settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Unsettled {
     /// Number of the lane.

@@ -14,15 +14,18 @@ use crate::ptr::{Place, Ptr};
 /// A root of a heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RootInfo {
     /// Name of the root.
     pub name: String,
     /// Place of its word.
     #[cfg_attr(feature = "serde", serde(rename = "offset", serialize_with = "offset"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "u64"))]
     pub place: Place<u8>,
     /// Pointer to its object; null if there is none yet.
     #[cfg_attr(feature = "serde", serde(serialize_with = "offset"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "u64"))]
     pub pointer: Ptr<u8>,
     /// Bytes of the object.
     #[cfg_attr(feature = "serde", serde(rename = "bytes"))]

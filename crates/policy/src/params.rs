@@ -83,7 +83,6 @@ impl<T: Copy + PartialEq, const N: usize> Values<T> for [(&'static str, T); N] {
 
 /// A declared setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Setting {
     /// The key before the `=`.
     pub key: &'static str,
@@ -93,7 +92,6 @@ pub struct Setting {
     pub values: String,
     /// Help: what the setting means, without a capital letter and a full stop.
     pub meaning: &'static str,
-    #[cfg_attr(feature = "serde", serde(skip))]
     names: Vec<&'static str>,
 }
 

@@ -1,5 +1,6 @@
 //! Results of `terrace attach`: tables, and the JSON of schema `terrace.attach/1`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::Bytes;
 use terrace_live::run::Faults;
@@ -23,7 +24,7 @@ use crate::waits::{self, Waits};
 const SHOWN: usize = 16;
 
 /// The JSON of `terrace attach --json`. All figures are of the time that it was attached.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AttachDocument {
     /// `terrace.attach/1`. Fields may be added under this name; none changes its meaning.
     pub schema: String,
@@ -65,7 +66,7 @@ pub struct AttachDocument {
 }
 
 /// Effective settings and machine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AttachSettings {
     /// The program's DRAM in bytes, as its groups limit it; the machine's if they do not.
     pub dram_bytes: u64,

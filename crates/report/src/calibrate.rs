@@ -2,6 +2,7 @@
 
 use comfy_table::Table;
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Nanos};
 use terrace_live::measure::calibrate::Calibration;
@@ -18,7 +19,7 @@ use crate::text::Text;
 const SCHEMA: &str = "terrace.calibrate/1";
 
 /// The JSON of `terrace calibrate --json`. All figures are measured.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationDocument {
     /// `terrace.calibrate/1`. Fields may be added under this name; none changes its meaning.
     pub schema: String,

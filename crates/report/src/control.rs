@@ -1,6 +1,7 @@
 //! Results of `terrace mount --control`: sentences, a table, and the JSON of schema
 //! `terrace.mount-control/1`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::Bytes;
 use terrace_filecache::Warmed;
@@ -14,7 +15,7 @@ use crate::table::table;
 use crate::text::Text;
 
 /// The JSON of `terrace mount --control --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ControlDocument {
     /// `terrace.mount-control/1`. Fields may be added under this name; none changes its meaning.
     pub schema: &'static str,
@@ -27,7 +28,7 @@ pub struct ControlDocument {
 }
 
 /// What a command has done.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Done {
     /// Files that were warmed, or had pages that were forgotten.
     pub files: u64,

@@ -1,5 +1,6 @@
 //! Conversion of a trace, as JSON of the schema `terrace.convert/1`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_trace::lost::Loss;
 
@@ -9,7 +10,7 @@ use crate::html::Page;
 use crate::rows::Rows;
 
 /// What became of a trace that was written in another format, or in part.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ConvertDocument {
     /// `terrace.convert/1`.
     pub schema: &'static str,
@@ -28,7 +29,7 @@ pub struct ConvertDocument {
 }
 
 /// What the format of a trace has no room for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Lost {
     /// Its kind, as `writes`.
     pub kind: &'static str,

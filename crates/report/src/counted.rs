@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_trace::tally::Tallies;
 
 use crate::html::Page;
 
 /// A count of what was left out, cut, or taken for something else while a trace was read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counted {
     /// The trace, as it was named.
     pub trace: String,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_live::doctor::{Check, MeasuredNode, Verdict};
 
@@ -11,7 +12,7 @@ use crate::rows::Rows;
 use crate::text::Text;
 
 /// The JSON of `terrace doctor --json`: schema `terrace.doctor/1`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct DoctorDocument<'a> {
     /// `terrace.doctor/1`.
     schema: &'static str,

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::{Bytes, Nanos, schema::years};
 use terrace_device::{Energy, Technology, Unit, lifetime};
@@ -18,7 +19,7 @@ use crate::table::table;
 use crate::text::Text;
 
 /// The JSON of `terrace extend --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ExtendDocument {
     /// `terrace.extend/1`. Fields may be added under this name; none changes its meaning.
     pub schema: &'static str,
@@ -49,7 +50,7 @@ fn staging(dram: Bytes) -> u64 {
 }
 
 /// Effective settings.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ExtendSettings {
     /// The bound of DRAM of the extended memory in bytes.
     pub dram_bytes: u64,
@@ -73,7 +74,7 @@ pub struct ExtendSettings {
 }
 
 /// Measured figures.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Measured {
     /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched
     /// pages in a row.
@@ -124,7 +125,7 @@ pub struct Measured {
 }
 
 /// A row of the table of schemes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Scheme {
     /// Its name; settings are the default ones, and pages go back to their places.
     pub scheme: &'static str,

@@ -1,18 +1,31 @@
 //! Rows of results whose fields are those of their JSON.
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use terrace_base::schema::{self, Kind, Unit};
+use terrace_base::schema::{self, Field, Kind, Tree};
 
+use crate::json_schema::{self, Entry, Legend};
 use crate::rows::{Column, Rows};
 
 impl Rows {
     /// Flattens records: a column a field, a field of an object named after both, as
     /// `prefetch_issued`; a list is its JSON. A column has the type of its values, and any may be
     /// missing.
-    pub fn flat(records: impl IntoIterator<Item = impl Serialize>) -> Self {
+    pub fn flat<T: Serialize + JsonSchema>(records: impl IntoIterator<Item = T>) -> Self {
+        Self::flattened(&Legend::of(&json_schema::of::<T>()), records)
+    }
+
+    /// Flattens records with these fields likewise.
+    pub fn flat_of<R>(fields: &[Field<R>], records: impl IntoIterator<Item = R>) -> Self {
+        let records = records.into_iter();
+        let records = records.map(|record| Tree::of(fields, &record));
+        Self::flattened(&Legend::of(&json_schema::of_fields(fields)), records)
+    }
+
+    fn flattened(legend: &Legend, records: impl IntoIterator<Item = impl Serialize>) -> Self {
         let records = records.into_iter();
         let records = records.map(|record| flat(&record).into_iter().collect());
         let records: Vec<IndexMap<String, Value>> = records.collect();
@@ -20,7 +33,9 @@ impl Rows {
         for (name, value) in records.iter().flatten() {
             columns.entry(name).or_default().push(value);
         }
-        let columns = columns.iter().map(|(name, values)| column(name, values));
+        let columns = columns
+            .iter()
+            .map(|(name, values)| column(name, values, legend));
         let columns: Vec<Column> = columns.collect();
         let row = |record: &IndexMap<String, Value>| {
             let value = |column: &Column| value(record.get(&column.name), column.kind);
@@ -33,7 +48,7 @@ impl Rows {
     }
 }
 
-fn column(name: &str, values: &[&Value]) -> Column {
+fn column(name: &str, values: &[&Value], legend: &Legend) -> Column {
     let present = values.iter().filter(|value| !value.is_null());
     let all = |holds: fn(&Value) -> bool| present.clone().all(|value| holds(value));
     let kind = match () {
@@ -43,10 +58,11 @@ fn column(name: &str, values: &[&Value]) -> Column {
         () if all(Value::is_number) => Kind::Float,
         () => Kind::Text,
     };
+    let Entry { unit, help } = legend.entry(name);
     Column {
         name: name.to_owned(),
-        unit: Unit::None,
-        help: "",
+        unit,
+        help,
         kind,
         optional: true,
     }
@@ -146,6 +162,41 @@ mod tests {
         );
         assert!(read[2].contains("way: null"), "{}", read[2]);
         assert!(read[2].contains("ok: true"), "{}", read[2]);
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    struct Record {
+        /// Time of the program.
+        wall_s: f64,
+        /// Its end.
+        exit: Exit,
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    struct Exit {
+        /// Exit code.
+        code: u32,
+    }
+
+    #[test]
+    fn a_parquet_file_says_units_and_meanings_of_its_columns() {
+        let record = Record {
+            wall_s: 1.5,
+            exit: Exit { code: 3 },
+        };
+        let file = Rows::flat([record]).parquet("results", &[("other", "key")]);
+        let reader = SerializedFileReader::new(Bytes::from(file.unwrap())).unwrap();
+        let metadata = reader.metadata().file_metadata().key_value_metadata();
+        let mut metadata = metadata.unwrap().iter();
+        let found = metadata.find(|entry| entry.key == "terrace.columns");
+        let found: Value = serde_json::from_str(found.unwrap().value.as_ref().unwrap()).unwrap();
+        assert_eq!(
+            found,
+            json!({
+                "wall_s": { "unit": "s", "help": "Time of the program." },
+                "exit_code": { "help": "Exit code." },
+            })
+        );
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! Figures of an interval, as a line of JSON: schema `terrace.interval/1`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::Bytes;
 use terrace_live::measure::compare::Step;
 use terrace_live::run::interval::Interval;
 use terrace_policy::prefetch::LifeStory;
 
+use crate::story::Story;
 use crate::waits::Waits;
 
 /// A line of `--interval`. Counts are of the interval, sizes are those at its end.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalLine {
     /// `terrace.interval/1`. Fields may be added under this name; none changes its meaning.
     pub schema: String,
@@ -34,6 +36,7 @@ pub struct IntervalLine {
     /// Bytes written to swap areas by the whole machine.
     pub tier_written_bytes: u64,
     /// Predictions by what became of them; null if nothing is steered.
+    #[schemars(with = "Option<Story>")]
     pub prefetch: Option<LifeStory>,
     /// Waits at faults; null unless `--latency` measures them.
     pub waits: Option<Waits>,

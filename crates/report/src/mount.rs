@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::{Bytes, Nanos, schema::years};
 use terrace_filecache::mount::{Figures, Flash, Mode, Settings};
@@ -15,7 +16,7 @@ use crate::table::table;
 use crate::text::Text;
 
 /// The JSON of `terrace mount --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct MountDocument {
     /// `terrace.mount/1`. Fields may be added under this name; none changes its meaning.
     pub schema: &'static str,
@@ -26,7 +27,7 @@ pub struct MountDocument {
 }
 
 /// Effective settings.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct MountSettings {
     /// The directory that was passed through.
     pub source: String,

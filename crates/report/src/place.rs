@@ -3,6 +3,7 @@
 //!
 //! All times are simulated.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::{Bytes, Nanos};
 use terrace_policy::placement::Found;
@@ -22,7 +23,7 @@ const ROWS: usize = 25;
 const PICOS: u64 = 1000;
 
 /// The JSON of `terrace place --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PlaceDocument {
     /// `terrace.place/1`. Fields may be added under this name; none changes its meaning.
     pub schema: &'static str,
@@ -42,7 +43,7 @@ pub struct PlaceDocument {
 }
 
 /// Effective settings.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PlaceSettings {
     /// The trace.
     pub trace: String,
@@ -65,7 +66,7 @@ pub struct PlaceSettings {
 }
 
 /// A memory.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct MemoryFigures {
     /// The name.
     pub name: String,
@@ -76,7 +77,7 @@ pub struct MemoryFigures {
 }
 
 /// The program.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ProgramFigures {
     /// The name of its file.
     pub name: String,
@@ -97,7 +98,7 @@ pub struct ProgramFigures {
 }
 
 /// Times of the program.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct TimeFigures {
     /// With all memory slow.
     pub all_slow_ns: u64,
@@ -108,7 +109,7 @@ pub struct TimeFigures {
 }
 
 /// A search.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SearchFigures {
     /// `climb`, `runs`, `knapsack` or `exhaustive`.
     pub name: &'static str,
@@ -125,7 +126,7 @@ pub struct SearchFigures {
 }
 
 /// A site.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SiteFigures {
     /// The name: function, file and line.
     pub name: String,
@@ -151,7 +152,7 @@ pub struct SiteFigures {
 }
 
 /// A placement file that was tried.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct TriedFigures {
     /// The program for which it was made.
     pub made_for: String,

@@ -1,10 +1,11 @@
 //! What steering saw and did, by process: in JSON and as a table.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_live::watch::tally::ProcessFigures;
 
 /// Figures of one process. `fetched` is the sum of `used`, `late`, `reissued` and `wasted`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     /// Number of the process; 0 for the sum of those with the fewest, if there are more than a
     /// thousand.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -9,18 +10,22 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
-use terrace_base::schema::{Field, Kind, Unit, Value, columns};
+use terrace_base::schema::{Field, Kind, Value, columns};
 use terrace_base::{Error, Result};
+
+/// Key of the units and meanings of columns in the metadata of Parquet files: an object of JSON
+/// with `unit` and `help` for each column, each of them only where there is one.
+const COLUMNS: &str = "terrace.columns";
 
 /// A column of [`Rows`].
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Name.
     pub name: String,
-    /// Unit of its values.
-    pub unit: Unit,
+    /// Unit of its values; empty where there is none.
+    pub unit: String,
     /// Meaning, without the unit.
-    pub help: &'static str,
+    pub help: String,
     /// Type of its values.
     pub kind: Kind,
     /// Whether a row may have no value.
@@ -67,7 +72,7 @@ impl Rows {
     }
 
     /// Returns the rows as a Parquet file of one row group. `message` is the schema's name in the
-    /// file, `metadata` its keys and values.
+    /// file, `metadata` its keys and values beside [`COLUMNS`].
     ///
     /// # Errors
     /// A failure if the file cannot be made.
@@ -83,8 +88,10 @@ impl Rows {
     ) -> std::result::Result<Vec<u8>, ParquetError> {
         let fields: String = self.columns.iter().map(Column::declared).collect();
         let schema = parse_message_type(&format!("message {message} {{ {fields} }}"))?;
+        let legend = KeyValue::new(COLUMNS.to_owned(), self.legend());
         let metadata = metadata.iter();
         let metadata = metadata.map(|(key, v)| KeyValue::new((*key).to_owned(), (*v).to_owned()));
+        let metadata = metadata.chain([legend]);
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_key_value_metadata(Some(metadata.collect()))
@@ -102,14 +109,25 @@ impl Rows {
         group.close()?;
         file.into_inner()
     }
+
+    /// Returns units and meanings of the columns as JSON.
+    fn legend(&self) -> String {
+        let columns = self.columns.iter().map(|column| {
+            let about = [("unit", &column.unit), ("help", &column.help)];
+            let about = about.into_iter().filter(|(_, text)| !text.is_empty());
+            (&column.name, about.collect())
+        });
+        let columns: IndexMap<_, IndexMap<_, _>> = columns.collect();
+        serde_json::to_string(&columns).expect("plain data serializes")
+    }
 }
 
 impl Column {
     fn of<R>(field: &Field<R>) -> Self {
         Self {
             name: field.name.to_string(),
-            unit: field.unit,
-            help: field.help,
+            unit: field.unit.name().to_owned(),
+            help: field.help.to_owned(),
             kind: field.kind,
             optional: field.optional,
         }
@@ -117,8 +135,8 @@ impl Column {
 
     /// Returns the meaning with the unit.
     pub fn described(&self) -> String {
-        match self.unit.name() {
-            "" | "pages" => self.help.to_owned(),
+        match &*self.unit {
+            "" | "pages" => self.help.clone(),
             unit => format!("{}, in {unit}", self.help),
         }
     }

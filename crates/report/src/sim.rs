@@ -6,6 +6,7 @@
 use std::iter;
 
 use comfy_table::Table;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use terrace_base::schema::{Field, Tree, Typed, Unit, Value, fields};
 use terrace_base::{Bytes, Nanos};
@@ -14,6 +15,7 @@ use terrace_sim::pages::{Dram, Outcome, PageSimulation, Simulated, Times, result
 
 use crate::counted::Counted;
 use crate::html::ends;
+use crate::json_schema;
 use crate::lifetime;
 use crate::rows::Rows;
 use crate::schemes;
@@ -25,7 +27,7 @@ use crate::text::Text;
 const SCHEMA: &str = "terrace.sim.pages/1";
 
 /// Simulations of the same traces.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PagesDocument {
     /// `terrace.sim.pages/1`.
     pub schema: &'static str,
@@ -33,8 +35,9 @@ pub struct PagesDocument {
     pub traces: Vec<String>,
     /// What was left out of the traces, cut, or taken for something else, with counts.
     pub counted: Vec<Counted>,
-    /// One for each machine, with the fields of [`results::run`].
+    /// One for each machine: settings and results.
     #[serde(serialize_with = "trees")]
+    #[schemars(schema_with = "described")]
     pub runs: Vec<Simulated>,
 }
 
@@ -83,6 +86,10 @@ pub(crate) fn asked() -> Vec<Field<Simulated>> {
         /// DRAM, as it was asked for
         "dram" None |one| one.dram.to_string();
     }
+}
+
+fn described(_: &mut SchemaGenerator) -> Schema {
+    json_schema::list_of(&results::run())
 }
 
 fn trees<S: Serializer>(runs: &[Simulated], serializer: S) -> Result<S::Ok, S::Error> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
 use terrace_live::watch::waits::{Figures, Measured, Moment, Recent};
@@ -13,7 +14,7 @@ use crate::text::Text;
 
 /// Waits at faults (`--latency`): of major faults, and of minor ones that took 20 us or longer,
 /// because their page was on its way or another had to leave first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
     /// Faults that waited.
     pub count: u64,
@@ -46,7 +47,7 @@ pub struct Waits {
 }
 
 /// Waits at faults that began between two times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitsMoment {
     /// Time since the start in seconds, from which on they are.
     pub from_s: f64,

@@ -1,11 +1,12 @@
 //! What was seen of the pages written to the tier.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_live::run::Outcome;
 
 /// What was seen of the pages written to the tier. A page found at another place of the tier was
 /// written.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Writes {
     /// Writes whose contents were looked at, pages of zeros included.
     pub looked_at: u64,

@@ -3,10 +3,11 @@
 use std::iter::Sum;
 use std::ops::AddAssign;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Counts of a length, or of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// Announcements.
     pub announcements: u64,

@@ -1,7 +1,7 @@
 //! Schema of results: each field is declared once, with its name, unit, help and value.
 //!
-//! From a list of [`Field`]s come JSON ([`Tree`]), the columns of CSV and Parquet, tables and
-//! documentation.
+//! From a list of [`Field`]s come JSON ([`Tree`]) and its JSON Schema ([`described`]), the columns
+//! of CSV and Parquet, tables and documentation.
 //!
 //! ```
 //! use terrace_base::schema::{Field, Tree, Unit};
@@ -19,14 +19,17 @@
 //! assert_eq!(Tree::of(&fields, &run).leaf("times.wait"), Some(&1500.0.into()));
 //! ```
 
+mod described;
 mod tree;
 mod value;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use described::described;
+use schemars::Schema;
 pub use tree::Tree;
-pub use value::{Kind, Typed, Unit, Unsigned, Value, years};
+pub use value::{Kind, List, Typed, Unit, Unsigned, Value, years};
 
 /// A field of a record `R`: what it is called, what it means, and where its value is found.
 pub struct Field<R: ?Sized> {
@@ -46,6 +49,11 @@ pub struct Field<R: ?Sized> {
     pub optional: bool,
     /// The column behind which this one stands, where the order differs from that in JSON.
     behind: Option<&'static str>,
+    /// JSON Schema of each item of a list.
+    items: Option<fn() -> Schema>,
+    /// Meanings of objects in which the field is, each with the number of names from there to the
+    /// field.
+    objects: Vec<(usize, &'static str)>,
     get: Arc<dyn Fn(&R) -> Value + Send + Sync>,
 }
 
@@ -55,6 +63,7 @@ impl<R: ?Sized> Clone for Field<R> {
             name: self.name.clone(),
             path: self.path.clone(),
             get: Arc::clone(&self.get),
+            objects: self.objects.clone(),
             ..*self
         }
     }
@@ -77,6 +86,8 @@ impl<R: ?Sized> Field<R> {
             kind: T::KIND,
             optional: T::OPTIONAL,
             behind: None,
+            items: T::ITEMS,
+            objects: Vec::new(),
             get: Arc::new(move |record| get(record).value()),
         }
     }
@@ -99,6 +110,13 @@ impl<R: ?Sized> Field<R> {
     #[must_use]
     pub fn behind(mut self, name: &'static str) -> Self {
         self.behind = Some(name);
+        self
+    }
+
+    /// The same field, a list whose items have this JSON Schema.
+    #[must_use]
+    pub fn items(mut self, items: fn() -> Schema) -> Self {
+        self.items = Some(items);
         self
     }
 
@@ -141,6 +159,8 @@ impl<R: ?Sized> Field<R> {
             kind: self.kind,
             optional: self.optional,
             behind: self.behind,
+            items: self.items,
+            objects: self.objects,
         }
     }
 }
@@ -157,10 +177,11 @@ impl<R: ?Sized> Field<R> {
     }
 }
 
-/// Returns the fields of a record `S` that show its part `R` as an object of this name in JSON;
-/// they have no value where there is no part.
+/// Returns the fields of a record `S` that show its part `R` as an object of this name and meaning
+/// in JSON; they have no value where there is no part.
 pub fn object<R: 'static, S: ?Sized>(
     name: &str,
+    help: &'static str,
     fields: Vec<Field<R>>,
     part: impl Fn(&S) -> Option<R> + Copy + Send + Sync + 'static,
 ) -> impl Iterator<Item = Field<S>> {
@@ -173,6 +194,11 @@ pub fn object<R: 'static, S: ?Sized>(
         kind: field.kind,
         optional: true,
         behind: None,
+        items: field.items,
+        objects: {
+            let names = field.path.split('.').count();
+            [&field.objects[..], &[(names, help)]].concat()
+        },
         get: Arc::new(move |whole| part(whole).map_or(Value::Null, |part| (field.get)(&part))),
     })
 }
@@ -180,7 +206,8 @@ pub fn object<R: 'static, S: ?Sized>(
 /// Declares the [`Field`]s of a record: help, place in JSON, [`Unit`] and value, and if they differ
 /// from the place, the name in columns (`, column "misses"`) or the place (`, json
 /// "counts.misses"`). An entry with a colon is an [`object`]: its name, the fields in it, and the
-/// part of the record that it shows.
+/// part of the record that it shows. With brackets it is a list of such objects, and with `?`
+/// behind these one that need not be there.
 ///
 /// ```
 /// use terrace_base::schema::{Field, Tree, fields};
@@ -198,6 +225,8 @@ pub fn object<R: 'static, S: ?Sized>(
 ///     "name" None |_window| "main";
 ///     /// where it begins
 ///     "from": corner() => |window| Some(window[0]);
+///     /// all corners
+///     "corners": [corner()] => |window| window;
 /// };
 /// let window = Tree::of(&window, &[(1, 2), (3, 4)]);
 /// assert_eq!(window.leaf("from.y"), Some(&2u32.into()));
@@ -218,9 +247,38 @@ macro_rules! fields {
         $crate::schema::fields!(@to $fields $record; $($rest)*);
     };
     (@to $fields:ident $record:ty;
+     $(#[doc = $help:literal])+ $name:literal: [$items:expr] => |$one:ident| $value:expr
+         $(, $change:ident $to:literal)*; $($rest:tt)*
+    ) => {
+        $fields.push($crate::schema::Field::new(
+            $name,
+            $crate::schema::Unit::None,
+            concat!($($help),+).trim_ascii(),
+            |$one: &$record| $crate::schema::Tree::list(&$items, $value),
+        ).items(|| $crate::schema::described(&$items))$(.$change($to))*);
+        $crate::schema::fields!(@to $fields $record; $($rest)*);
+    };
+    (@to $fields:ident $record:ty;
+     $(#[doc = $help:literal])+ $name:literal: [$items:expr]? => |$one:ident| $value:expr
+         $(, $change:ident $to:literal)*; $($rest:tt)*
+    ) => {
+        $fields.push($crate::schema::Field::new(
+            $name,
+            $crate::schema::Unit::None,
+            concat!($($help),+).trim_ascii(),
+            |$one: &$record| $value.map(|records| $crate::schema::Tree::list(&$items, records)),
+        ).items(|| $crate::schema::described(&$items))$(.$change($to))*);
+        $crate::schema::fields!(@to $fields $record; $($rest)*);
+    };
+    (@to $fields:ident $record:ty;
      $(#[doc = $help:literal])+ $name:literal: $part:expr => |$one:ident| $value:expr; $($rest:tt)*
     ) => {
-        $fields.extend($crate::schema::object($name, $part, |$one: &$record| $value));
+        $fields.extend($crate::schema::object(
+            $name,
+            concat!($($help),+).trim_ascii(),
+            $part,
+            |$one: &$record| $value,
+        ));
         $crate::schema::fields!(@to $fields $record; $($rest)*);
     };
     ($record:ty; $($entries:tt)+) => {{

@@ -1,7 +1,9 @@
 //! Values of fields, with their types and units.
 
 use std::fmt;
+use std::marker::PhantomData;
 
+use schemars::{Schema, json_schema};
 use serde::Serialize;
 
 use super::Tree;
@@ -73,6 +75,8 @@ pub trait Typed {
     const KIND: Kind;
     /// Whether there may be none.
     const OPTIONAL: bool = false;
+    /// JSON Schema of each item, where the values are lists of which it is known.
+    const ITEMS: Option<fn() -> Schema> = None;
 
     /// Returns the value.
     fn value(self) -> Value;
@@ -116,11 +120,45 @@ typed! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsigned(pub u64);
 
+/// Values of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List<T>(Vec<Value>, PhantomData<T>);
+
+impl<T: Typed> Typed for List<T> {
+    const KIND: Kind = Kind::Nested;
+    const ITEMS: Option<fn() -> Schema> = Some(|| T::KIND.described(T::OPTIONAL));
+    fn value(self) -> Value {
+        Value::List(self.0)
+    }
+}
+
 impl<T: Typed> Typed for Option<T> {
     const KIND: Kind = T::KIND;
     const OPTIONAL: bool = true;
+    const ITEMS: Option<fn() -> Schema> = T::ITEMS;
     fn value(self) -> Value {
         self.map_or(Value::Null, T::value)
+    }
+}
+
+impl Kind {
+    /// Returns the JSON Schema of values of this kind, or of none as well.
+    pub(super) fn described(self, optional: bool) -> Schema {
+        let name = match self {
+            Self::Flag => "boolean",
+            Self::Integer | Self::Unsigned => "integer",
+            Self::Float => "number",
+            Self::Text => "string",
+            Self::Nested => "array",
+        };
+        let mut schema = match optional {
+            true => json_schema!({ "type": [name, "null"] }),
+            false => json_schema!({ "type": name }),
+        };
+        if name == "integer" {
+            schema.insert("minimum".to_owned(), 0.into());
+        }
+        schema
     }
 }
 
@@ -169,8 +207,9 @@ pub fn years(years: f64) -> String {
 
 impl Value {
     /// Returns a list of these values.
-    pub fn list<T: Typed + Copy>(values: &[T]) -> Vec<Self> {
-        values.iter().map(|value| value.value()).collect()
+    pub fn list<T: Typed + Copy>(values: &[T]) -> List<T> {
+        let values = values.iter().map(|value| value.value());
+        List(values.collect(), PhantomData)
     }
 }
 

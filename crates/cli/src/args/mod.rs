@@ -27,6 +27,7 @@ mod record;
 pub mod results;
 mod run;
 pub mod sched;
+mod schema;
 mod settings;
 pub mod sim;
 mod sweep;
@@ -54,6 +55,7 @@ pub use record::{Filter, Record};
 pub use results::Results;
 pub use run::Run;
 pub use sched::Sched;
+pub use schema::Schema;
 pub use sim::Sim;
 pub use sweep::Sweep;
 pub use tcam::Tcam;
@@ -68,9 +70,8 @@ use std::time::Duration;
 use clap::{ArgAction, Parser, Subcommand};
 use terrace_base::Nanos;
 
-/// Without empty lines around the usage and without a heading of options, all commands fit a
-/// screen.
-const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\nCommands:\n{subcommands}\n\n{options}";
+/// Without empty lines and without a heading of options, all commands fit a screen.
+const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\nCommands:\n{subcommands}\n{options}";
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]
@@ -105,6 +106,7 @@ pub enum Command {
     Doctor(Doctor),
     List(List),
     Explain(Explain),
+    Schema(Schema),
     #[command(hide = true)]
     Probe(Probe),
     #[command(hide = true)]

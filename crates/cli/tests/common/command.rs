@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::schema::checked;
+
 pub fn terrace(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
     command.args(arguments).output().expect("terrace runs")
@@ -18,7 +20,7 @@ pub fn text(bytes: &[u8]) -> String {
 pub fn simulate(what: &str, arguments: &[&str]) -> Value {
     let output = terrace(&[&["sim", what, "--json=-"], arguments].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    checked(serde_json::from_slice(&output.stdout).expect("JSON"))
 }
 
 /// A file in a directory that goes away.

@@ -7,6 +7,7 @@ pub mod command;
 pub mod help;
 pub mod lasting;
 pub mod neighbour;
+pub mod schema;
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -14,8 +15,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-
-use serde_json::Value;
 
 /// Runs share the machine's swap.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -33,7 +32,7 @@ pub struct Machine {
 pub fn machine() -> Machine {
     let machine = any_machine();
     let doctor = machine.terrace(&["doctor", "--json"]);
-    let found: Value = serde_json::from_slice(&doctor.stdout).expect("JSON");
+    let found = schema::checked(serde_json::from_slice(&doctor.stdout).expect("JSON"));
     assert_eq!(
         found["ready"], true,
         "this test needs what `terrace doctor` marks NO here"

@@ -7,6 +7,8 @@
 //!     TERRACE_GOLDEN_BY=target/debug/terrace cargo test -p terrace --test golden
 
 mod leaves;
+#[path = "../common/schema.rs"]
+mod schema;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -188,7 +190,11 @@ fn check(name: &str, command: &str) {
         fs::write(&expected, lines.join("\n") + "\n").expect("room");
     }
     let before = leaves_of(name, &fs::read_to_string(&expected).expect("expectations"));
-    let now = leaves_of(name, &found(env!("CARGO_BIN_EXE_terrace").as_ref()));
+    let now = found(env!("CARGO_BIN_EXE_terrace").as_ref());
+    if name.ends_with(".json") {
+        schema::checked(serde_json::from_str(&now).expect("JSON"));
+    }
+    let now = leaves_of(name, &now);
     assert!(before.len() > 10, "{name}: nothing is expected");
     let differences = differences(&before, &now);
     assert!(

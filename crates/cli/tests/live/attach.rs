@@ -5,6 +5,7 @@ use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::common::schema::checked;
 use crate::common::{Machine, changes, example, machine, text, wait_for};
 use crate::signals::signal;
 
@@ -115,7 +116,7 @@ fn swapped(pid: u32) -> u64 {
 /// Returns the results that a command has printed.
 fn document(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", text(output));
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let document = checked(serde_json::from_slice(&output.stdout).expect("JSON"));
     assert_eq!(document["schema"], "terrace.attach/1");
     document
 }
@@ -198,6 +199,7 @@ fn a_group_is_steered_for_a_time_or_until_its_processes_have_ended() {
     let lines: Vec<Value> = lines
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
+        .map(checked)
         .collect();
     assert!(lines.len() >= 2, "{lines:?}");
     let of_lines: u64 = lines.iter().map(|line| number(&line["major_faults"])).sum();

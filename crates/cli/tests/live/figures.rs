@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::common::schema::checked;
 use crate::common::{Machine, changes, example, machine, text, wait_for};
 use crate::signals::{interruptible, signal};
 
@@ -27,7 +28,7 @@ fn lines(text: &str) -> Vec<Value> {
     let lines = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
-    lines.collect()
+    lines.map(checked).collect()
 }
 
 /// It forks twice, ends at once, and works for a second and more.
@@ -77,7 +78,7 @@ fn a_way_that_fails_has_no_ratio() {
         .find(|line| line.starts_with("| kernel "))
         .unwrap();
     assert!(row.contains("failed") && !row.contains('x'), "{row}");
-    let results: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let results = checked(serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap());
     let [all_dram, kernel] = [&results["runs"][0], &results["runs"][1]];
     assert!(number(all_dram, "wall_median_s") > 0.0 && all_dram["failed"].is_null());
     assert_eq!(kernel["failed"], "the program ended with code 3");
@@ -229,7 +230,7 @@ fn a_server_is_measured_as_it_runs() {
     let said = text(&run.wait_with_output().unwrap());
     assert!(said.contains("runs without a limit for 2 s"), "{said}");
     assert!(said.contains("its peak in the first 2 s"), "{said}");
-    let results: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+    let results = checked(serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap());
     let settings = &results["settings"];
     let [dram, footprint] = ["dram_bytes", "footprint_bytes"].map(|name| number(settings, name));
     assert!((dram / footprint - 0.5).abs() < 0.01, "{settings}");

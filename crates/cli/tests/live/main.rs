@@ -15,6 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
+use common::schema::checked;
 use common::{Machine, example, machine, text, wait_for};
 use signals::interruptible;
 
@@ -38,7 +39,7 @@ impl Machine {
         let file = file.to_str().unwrap();
         let output = self.run(&[options, &["-q", "--json", file]].concat(), program);
         assert!(output.status.success(), "{}", text(&output));
-        serde_json::from_str(&fs::read_to_string(file).unwrap()).expect("JSON")
+        checked(serde_json::from_str(&fs::read_to_string(file).unwrap()).expect("JSON"))
     }
 
     /// A program that runs until it is told to end, and what it printed first.
@@ -311,7 +312,8 @@ fn a_machine_is_measured_and_a_simulated_run_held_against_a_live_one() {
     let output = machine.terrace(&["calibrate", "--json", &readings, "--machine", &measured]);
     assert!(output.status.success(), "{}", text(&output));
     machine.assert_as_found();
-    let document: Value = serde_json::from_str(&fs::read_to_string(&readings).unwrap()).unwrap();
+    let document = fs::read_to_string(&readings).unwrap();
+    let document = checked(serde_json::from_str(&document).unwrap());
     let swap = &document["calibration"]["swap"];
     let cost = |name: &str| swap[name].as_f64().unwrap();
     assert!(cost("fault") > cost("first_touch"), "{swap}");
@@ -361,7 +363,7 @@ fn a_machine_is_measured_and_a_simulated_run_held_against_a_live_one() {
     let output = machine.terrace(&[&arguments[..], &[walk.as_str(), "64", "1", "2"]].concat());
     assert!(output.status.success(), "{}", text(&output));
     machine.assert_as_found();
-    let document: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+    let document = checked(serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap());
     assert_eq!(document["schema"], "terrace.validate/1");
     let figures = document["figures"].as_array().unwrap();
     let live = |name: &str| {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::common::schema::checked;
 use crate::common::{example, machine, text, wait_for};
 use crate::signals::signal;
 
@@ -156,7 +157,7 @@ fn waits_of_a_phase_are_those_whose_faults_began_in_it() {
         assert!(terrace.wait().unwrap().success());
         let Some(before) = before else { continue };
 
-        let results: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+        let results = checked(serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap());
         let way = &results["runs"][0];
         let waits = &way["waits"];
         // The phase may have begun when the walker had been killed, on a busy machine.
@@ -258,7 +259,7 @@ fn what_was_lost_is_said_and_marked() {
     let said = text(&output);
     assert!(output.status.success(), "{said}");
 
-    let results: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+    let results = checked(serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap());
     let waits = &results["runs"][0]["waits"];
     let least = 1.0 - room() / faults as f64 - 0.05;
     let missing = number(waits, "missing_share");

@@ -21,7 +21,8 @@ impl Place {
     }
 
     fn control_json(&self, words: &[&str]) -> Value {
-        serde_json::from_str(&self.told(&[words, &["--json", "-"]].concat())).unwrap()
+        let told = self.told(&[words, &["--json", "-"]].concat());
+        checked(serde_json::from_str(&told).unwrap())
     }
 }
 

@@ -43,7 +43,7 @@ fn a_simulation_of_the_recorded_requests_counts_the_same_hits() {
     ];
     let simulated = place.terrace(&options.concat());
     assert!(simulated.status.success(), "{}", text(&simulated));
-    let simulated: Value = serde_json::from_slice(&simulated.stdout).unwrap();
+    let simulated = checked(serde_json::from_slice(&simulated.stdout).unwrap());
     let run = |name: &str| simulated["runs"][0][name].as_u64().unwrap();
     assert_eq!((run("requests"), run("reads")), (6030, 6000));
     assert_eq!(run("dram_hits"), figure(&figures, "dram_hits"), "DRAM");

@@ -11,8 +11,10 @@ use std::io;
 use std::path::Path;
 
 use rustix::fs::XattrFlags;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use terrace_policy::admission::rules::Rules;
 
 use crate::warm::Warmed;
@@ -50,9 +52,10 @@ pub enum Command {
 }
 
 /// What holds in a mount.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     /// The rules, which the flash level keeps.
+    #[schemars(schema_with = "rules")]
     pub rules: Rules,
     /// Bytes of files that were pinned when they were looked for last.
     pub pinned_bytes: u64,
@@ -65,6 +68,7 @@ pub struct Held {
     /// Pages on flash, with those of files that are gone or have changed.
     pub flash_pages: u64,
     /// Pages that the flash has room for.
+    #[schemars(extend("unit" = "pages"))]
     pub flash_room: u64,
 }
 
@@ -83,6 +87,26 @@ pub fn send(root: &Path, command: &Command) -> io::Result<()> {
         &text,
         XattrFlags::empty(),
     )?)
+}
+
+/// Returns the JSON Schema of [`Rules`], which know nothing of schemas.
+fn rules(_: &mut SchemaGenerator) -> Schema {
+    let texts =
+        |help| json!({ "type": "array", "items": { "type": "string" }, "description": help });
+    json_schema!({
+        "type": "object",
+        "description": "The rules. Paths are relative to the root.",
+        "properties": {
+            "pinned": texts("Files that are pinned, and directories whose files all are."),
+            "excluded": texts("Patterns whose files are excluded."),
+            "largest": {
+                "type": ["integer", "null"],
+                "unit": "bytes",
+                "description": "Size of the largest file that is not excluded.",
+            },
+        },
+        "required": ["pinned", "excluded", "largest"],
+    })
 }
 
 /// Returns what holds in the mount with this root.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Nanos};
 
@@ -11,7 +12,7 @@ use crate::endurance::Endurance;
 use crate::store::Counts;
 
 /// What a mount has done so far.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// The process that serves the mount.
     pub process: u32,
@@ -29,6 +30,7 @@ pub struct Figures {
     /// Pages on flash now, with those of files that are gone or have changed.
     pub flash_pages: u64,
     /// Pages that the flash has room for.
+    #[schemars(extend("unit" = "pages"))]
     pub flash_room: u64,
     /// Bytes of the index of the flash in DRAM.
     pub index_bytes: u64,

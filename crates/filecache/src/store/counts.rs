@@ -1,9 +1,10 @@
 //! Counts of a store.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a store has done since it was opened. Pages have 4 KiB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Pages that were asked for and found.
     pub hits: u64,

@@ -9,6 +9,7 @@ use crate::lock::lock;
 /// A problem found in a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Finding {
     /// Offset in bytes from the beginning of the pool.

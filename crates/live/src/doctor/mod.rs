@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use rustix::fs::{Access, AtFlags, CWD};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::fetch::advice::Advisor;
@@ -27,7 +28,7 @@ use terrace_policy::{Location, Memory, Page, Residence, Space};
 pub use cleaning::clean;
 
 /// Outcome of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Works.
@@ -41,7 +42,7 @@ pub enum Verdict {
 use Verdict::{Missing, Optional};
 
 /// One check.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Check {
     /// Name of what was checked.
     pub name: &'static str,
@@ -323,7 +324,7 @@ fn accesses_by_node() -> Check {
 }
 
 /// A memory node, with the time of a load from it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MeasuredNode {
     /// The node.
     #[serde(flatten)]

@@ -22,13 +22,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Context, Result, answered};
 
 use crate::group::hierarchy::Mounts;
 
 /// What a program sees of memory limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
     /// Those of the group in which Terrace was started, as without Terrace.

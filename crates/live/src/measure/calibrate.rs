@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use terrace_base::{Bytes, Context, Error, Result, median};
@@ -24,7 +25,7 @@ const DRAM: Bytes = Bytes(72 << 20);
 const PAGES: usize = (64 << 20) / PAGE_BYTES as usize;
 
 /// Cost of swapping on this machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// Description of the tier for people.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::unnamed::unnamed;
 use terrace_base::{Context, Result};
@@ -28,7 +29,7 @@ const DEPTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 const SPAN: Duration = Duration::from_millis(400);
 
 /// Measurements of a device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
     /// Mean latency of a read of 4 KiB with nothing else under way, in nanoseconds.
@@ -38,13 +39,15 @@ pub struct Device {
     /// Throughput of random reads of 4 KiB by the number under way.
     pub reads: Vec<Depth>,
     /// Throughput of contiguous reads of 128 KiB, four at a time, in bytes a second.
+    #[schemars(extend("unit" = "bytes/s"))]
     pub read_bandwidth: f64,
     /// Throughput of contiguous writes of 128 KiB, four at a time, in bytes a second.
+    #[schemars(extend("unit" = "bytes/s"))]
     pub write_bandwidth: f64,
 }
 
 /// Throughput at one depth.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Depth {
     /// Reads under way.

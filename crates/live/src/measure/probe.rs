@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Context, Error, Result, median};
 use terrace_policy::{PAGE_BYTES, Page, Space};
@@ -18,8 +19,9 @@ use crate::fetch::advice::Advisor;
 use crate::system::memory::Mapping;
 
 /// Measurements of a probe, in nanoseconds a page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("unit" = "ns"))]
 pub struct Readings {
     /// First touch of a page while there is room.
     pub first_touch: f64,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, median};
 
@@ -26,7 +27,7 @@ const LEAST: Duration = Duration::from_millis(15);
 const TIMES: usize = 3;
 
 /// The time of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Access {
     /// Bytes that were chased through.
     pub bytes: u64,
@@ -35,7 +36,7 @@ pub struct Access {
 }
 
 /// The last-level cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {
     /// Size that the processor states, in bytes; null if it states none.
     pub stated_bytes: Option<u64>,

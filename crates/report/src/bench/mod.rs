@@ -2,6 +2,7 @@
 
 mod table;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Error, Result};
 use terrace_live::measure::bench;
@@ -17,7 +18,7 @@ use crate::schema::{self, End, Way};
 const SCHEMA: &str = "terrace.bench/1";
 
 /// The whole document.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BenchDocument {
     /// `terrace.bench/1`.
     pub schema: String,
@@ -31,7 +32,7 @@ pub struct BenchDocument {
 }
 
 /// Machine on which a suite was run.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// The kernel's release.
     pub kernel: String,
@@ -42,7 +43,7 @@ pub struct Machine {
 }
 
 /// A program with a DRAM budget.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// The program's name in the suite.
     pub name: String,
@@ -100,7 +101,7 @@ impl BenchDocument {
 }
 
 /// A way of a program, as a row of the CSV and Parquet files.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Flat<'r> {
     program: &'r str,
     dram: &'r str,

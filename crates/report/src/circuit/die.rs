@@ -1,10 +1,11 @@
 //! The chip, from the published figures of blocks.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_tcam::circuit::{Die, PUBLISHED_CMOS, PUBLISHED_FLASH};
 
 /// The chip of Fedorov 2016, 4.4.1.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct DieFigures {
     /// Flash blocks.
     pub blocks: usize,

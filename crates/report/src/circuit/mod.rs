@@ -6,6 +6,7 @@
 mod die;
 
 use comfy_table::Table;
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_tcam::circuit::{
     self as model, Axis as Swept, Block, Cell, Figures, Flash, Layout, Netlist, PUBLISHED_CMOS,
@@ -23,7 +24,7 @@ pub use die::DieFigures;
 const OFF_V: f64 = 0.02;
 
 /// The JSON of `terrace tcam circuit --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct CircuitDocument {
     /// `terrace.tcam.circuit/1`. Fields may be added under this name; none changes its meaning.
     pub schema: &'static str,
@@ -45,7 +46,7 @@ pub struct CircuitDocument {
 }
 
 /// A block.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct BlockFigures {
     /// `flash` or `cmos`.
     pub cell: &'static str,
@@ -64,7 +65,7 @@ pub struct BlockFigures {
 }
 
 /// Figures of the model.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ModelFigures {
     /// Delay until search lines are driven, in ps.
     pub search_ps: f64,
@@ -93,7 +94,7 @@ pub struct ModelFigures {
 }
 
 /// Figures of ngspice, in ps.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SpiceFigures {
     /// From the cell's search lines to the last section: `cell_ps` and `cascade_ps` of the model.
     pub line_ps: f64,
@@ -102,7 +103,7 @@ pub struct SpiceFigures {
 }
 
 /// Figures of table 4.1.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PublishedFigures {
     /// Delay of the TCAM cells, in ps.
     pub tcam_ps: f64,
@@ -119,7 +120,7 @@ pub struct PublishedFigures {
 }
 
 /// What thresholds that are off do to the delay.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Sensitivity {
     /// By how much, in V, each of the two.
     pub off_v: f64,
@@ -130,7 +131,7 @@ pub struct Sensitivity {
 }
 
 /// The flash block with one figure changed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SweepPoint {
     /// What is changed, with its unit.
     pub axis: &'static str,
@@ -149,7 +150,7 @@ pub struct SweepPoint {
 }
 
 /// The model with an assumption changed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct VariantFigures {
     /// What is changed.
     pub name: &'static str,
@@ -176,7 +177,7 @@ impl From<Variant> for VariantFigures {
 }
 
 /// A figure of the process.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ParameterFigures {
     /// What it is.
     pub name: &'static str,

@@ -5,8 +5,9 @@ mod table;
 
 pub use table::text;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
-use terrace_base::schema::{Field, Tree, fields};
+use terrace_base::schema::{self, Field, Tree, fields};
 use terrace_sim::curve::{Curve, CurveSimulation, Curves, Point};
 
 use crate::counted::Counted;
@@ -17,7 +18,7 @@ use crate::text::Text;
 const SCHEMA: &str = "terrace.sim.curve/1";
 
 /// Curves of the same traces.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct CurveDocument {
     /// `terrace.sim.curve/1`.
     pub schema: &'static str,
@@ -27,6 +28,7 @@ pub struct CurveDocument {
     pub counted: Vec<Counted>,
     /// The workload and its curves.
     #[serde(flatten, serialize_with = "tree")]
+    #[schemars(schema_with = "described")]
     pub curves: Curves,
 }
 
@@ -58,6 +60,10 @@ impl Reported for CurveSimulation {
     }
 }
 
+fn described(_: &mut SchemaGenerator) -> Schema {
+    schema::described(&all())
+}
+
 fn tree<S: Serializer>(curves: &Curves, serializer: S) -> Result<S::Ok, S::Error> {
     Tree::of(&all(), curves).serialize(serializer)
 }
@@ -74,7 +80,7 @@ fn all() -> Vec<Field<Curves>> {
         /// seed of the samples, and of random numbers of policies
         "seed" None |all| all.seed;
         /// a curve for each policy
-        "curves" None |all| Tree::list(&with_points(), &all.curves);
+        "curves": [with_points()] => |all| &all.curves;
     }
 }
 
@@ -83,7 +89,7 @@ fn with_points() -> Vec<Field<Curve>> {
     let mut fields = curve();
     fields.extend(fields! { Curve;
         /// misses at each size
-        "points" None |curve| Tree::list(&point(), &curve.points);
+        "points": [point()] => |curve| &curve.points;
     });
     fields
 }

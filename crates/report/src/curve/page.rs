@@ -1,6 +1,6 @@
 //! The page of miss-ratio curves.
 
-use terrace_base::schema::{Field, Tree};
+use terrace_base::schema::Field;
 use terrace_sim::curve::{Curve, Point};
 
 use super::{CurveDocument, curve, point};
@@ -32,7 +32,7 @@ impl Document for CurveDocument {
         Page::new(format!("terrace sim curve: {}", self.traces.join(", ")))
             .counted(&self.counted)
             .plot(self.plot())
-            .settings("of the traces", &Tree::of(&fields, &self.curves))
+            .settings_of("of the traces", &fields, &self.curves)
     }
 }
 

@@ -9,8 +9,9 @@ mod table;
 
 pub use table::text;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
-use terrace_base::schema::{Field, Tree};
+use terrace_base::schema::{self, Field, Tree};
 use terrace_sim::files::{FilesMachine, FilesSimulation, Run, Simulated, options, results};
 
 use crate::counted::Counted;
@@ -21,7 +22,7 @@ use crate::text::Text;
 const SCHEMA: &str = "terrace.sim.files/1";
 
 /// Simulations of the same requests.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct FilesDocument {
     /// `terrace.sim.files/1`.
     pub schema: &'static str,
@@ -31,6 +32,7 @@ pub struct FilesDocument {
     pub counted: Vec<Counted>,
     /// Settings and results, with the fields of [`results::simulation`].
     #[serde(flatten, serialize_with = "tree")]
+    #[schemars(schema_with = "described")]
     pub simulated: Simulated,
 }
 
@@ -60,6 +62,10 @@ impl Reported for FilesSimulation {
     fn text(document: &FilesDocument) -> Text {
         text(&document.simulated)
     }
+}
+
+fn described(_: &mut SchemaGenerator) -> Schema {
+    schema::described(&results::simulation())
 }
 
 fn tree<S: Serializer>(simulated: &Simulated, serializer: S) -> Result<S::Ok, S::Error> {

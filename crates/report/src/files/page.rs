@@ -1,6 +1,5 @@
 //! The page of a simulation of files.
 
-use terrace_base::schema::Tree;
 use terrace_sim::files::{Run, Simulated, options, results};
 
 use super::{FilesDocument, differing, name};
@@ -13,17 +12,20 @@ impl Document for FilesDocument {
         // The timeline stays JSON.
         let fields = results::run();
         let runs = results::compared(&self.simulated);
-        Rows::flat(runs.map(|run| Tree::of(&fields, &run)))
+        Rows::flat_of(&fields, runs)
     }
 
     fn page(&self) -> Page {
         let runs = &self.simulated.runs;
-        let settings = Tree::of(&options::effective(), &runs[0].machine);
         Page::new(format!("terrace sim files: {}", self.traces.join(", ")))
             .counted(&self.counted)
             .plot(rates(&self.simulated))
             .plot(misses(&self.simulated))
-            .settings("of the first machine", &settings)
+            .settings_of(
+                "of the first machine",
+                &options::effective(),
+                &runs[0].machine,
+            )
     }
 }
 

@@ -1,5 +1,6 @@
 //! Results of `terrace heap compact`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::Bytes;
 use terrace_heap::Compaction;
@@ -10,13 +11,14 @@ use crate::rows::Rows;
 use crate::text::Text;
 
 /// The JSON of `terrace heap compact --json`: schema `terrace.heap.compact/1`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct CompactDocument {
     /// `terrace.heap.compact/1`.
     pub schema: &'static str,
     /// The file, as it was named.
     pub file: String,
     /// Bytes that have become free.
+    #[schemars(extend("unit" = "bytes"))]
     pub bytes_freed: u64,
     /// Objects that have moved, or that fewer others replace.
     pub objects_moved: u64,
@@ -25,7 +27,7 @@ pub struct CompactDocument {
 }
 
 /// A container that was not compacted.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SkippedDocument {
     /// Name of the container.
     pub name: String,

@@ -3,7 +3,10 @@
 mod compact;
 mod salvage;
 
+use std::borrow::Cow;
+
 use comfy_table::Table;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use terrace_base::Bytes;
@@ -22,7 +25,7 @@ pub use compact::{CompactDocument, SkippedDocument};
 pub use salvage::{SalvageDocument, SalvagedDocument};
 
 /// The JSON of `terrace heap info --json`: schema `terrace.heap.info/1`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct InfoDocument<'i> {
     /// `terrace.heap.info/1`.
     pub schema: &'static str,
@@ -204,7 +207,7 @@ fn plural(number: u64, what: &str) -> String {
 const MOST_FINDINGS: usize = 100;
 
 /// The JSON of `terrace heap check --json`: schema `terrace.heap.check/1`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct CheckDocument<'f> {
     /// `terrace.heap.check/1`.
     pub schema: &'static str,
@@ -275,8 +278,33 @@ impl Serialize for ItemDocument<'_> {
     }
 }
 
+impl JsonSchema for ItemDocument<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Item".into()
+    }
+
+    /// What an item is says which fields it has, so that there may be any.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "description": "An item of a pool, with fields by what it is.",
+            "properties": {
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "unit": "bytes",
+                    "description": "Offset from the beginning of the pool.",
+                },
+                "what": { "type": "string", "description": "What it is." },
+            },
+            "required": ["offset", "what"],
+            "additionalProperties": { "type": ["integer", "string"] },
+        })
+    }
+}
+
 /// All items of a pool, for `terrace heap dump`: as JSON a line for each.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct DumpDocument<'i> {
     file: &'i str,
     items: Vec<ItemDocument<'i>>,
@@ -312,7 +340,7 @@ impl Document for DumpDocument<'_> {
 }
 
 /// The JSON of `terrace heap dump --object --json`: schema `terrace.heap.object/1`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ObjectDocument<'i> {
     /// `terrace.heap.object/1`.
     pub schema: &'static str,

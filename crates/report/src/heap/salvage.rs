@@ -1,5 +1,6 @@
 //! Results of `terrace heap salvage`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_heap::check::Finding;
 use terrace_heap::salvage::{Extent, Salvaged};
@@ -10,7 +11,7 @@ use crate::rows::Rows;
 use crate::text::Text;
 
 /// The JSON of `terrace heap salvage --json`: schema `terrace.heap.salvage/1`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SalvageDocument<'s> {
     /// `terrace.heap.salvage/1`.
     pub schema: &'static str,
@@ -29,7 +30,7 @@ pub struct SalvageDocument<'s> {
 }
 
 /// What was salvaged of a container.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SalvagedDocument<'s> {
     /// Name of the container.
     pub name: &'s str,

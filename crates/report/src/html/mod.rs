@@ -6,21 +6,26 @@
 
 mod faults;
 mod plot;
+mod setting;
 mod simulated;
 
 pub(crate) use faults::over_time_and_address;
 pub use plot::{Axis, Look, Plot, Unit};
+use setting::Setting;
 
 use comfy_table::{Cell, Row, Table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::Value;
 use terrace_base::Result;
+use terrace_base::schema::{Field, Tree};
 use terrace_live::system::dram;
 use terrace_live::system::kernel;
 use terrace_policy::prefetch::{Count, LifeStory};
 
-use crate::flat::{flat, plain};
+use crate::flat::plain;
+use crate::json_schema;
 use crate::text::{Part, Text};
 
 const STYLE: &str = include_str!("page.css");
@@ -36,7 +41,7 @@ pub struct Page {
     title: String,
     plots: Vec<Plot>,
     remarks: Vec<String>,
-    settings: Vec<(String, Vec<(String, Value)>)>,
+    settings: Vec<(String, Vec<Setting>)>,
 }
 
 impl Page {
@@ -63,8 +68,19 @@ impl Page {
     }
 
     /// Adds effective settings of the run with this name, or of all runs if it is empty.
-    pub fn settings(mut self, of: &str, settings: &impl Serialize) -> Self {
-        self.settings.push((of.to_owned(), flat(settings)));
+    pub fn settings<T: Serialize + JsonSchema>(self, of: &str, settings: &T) -> Self {
+        self.described(of, &json_schema::of::<T>(), settings)
+    }
+
+    /// Adds effective settings that these fields show, likewise.
+    pub fn settings_of<R>(self, of: &str, fields: &[Field<R>], record: &R) -> Self {
+        let schema = json_schema::of_fields(fields);
+        self.described(of, &schema, &Tree::of(fields, record))
+    }
+
+    fn described(mut self, of: &str, schema: &Schema, settings: &impl Serialize) -> Self {
+        let settings = Setting::all(schema, settings);
+        self.settings.push((of.to_owned(), settings));
         self
     }
 
@@ -136,18 +152,18 @@ impl Page {
         let Some((_, first)) = self.settings.first() else {
             return html! { p { "None but those of the command line." } };
         };
-        let same = |(name, own): &(String, Value)| {
+        let same = |own: &Setting| {
             let mut others = self.settings.iter();
-            others.all(|(_, other)| value(other, name) == plain(own))
+            others.all(|(_, other)| own.is_same(own.among(other)))
         };
         let (shared, own): (Vec<_>, Vec<_>) = first.iter().cloned().partition(same);
         html! {
-            (pairs(&shared))
+            dl { @for one in &shared { div { dt { (one.name()) } dd { (one.value()) } } } }
             @if !own.is_empty() {
                 div.wide { table {
-                    thead { tr { th { "run" } @for (name, _) in &own { th { (name) } } } }
+                    thead { tr { th { "run" } @for one in &own { th { (one.name()) } } } }
                     tbody { @for (of, settings) in &self.settings {
-                        tr { td { (of) } @for (name, _) in &own { td { (value(settings, name)) } } }
+                        tr { td { (of) } @for one in &own { td { @if let Some(one) = one.among(settings) { (one.value()) } } } }
                     } }
                 } }
             }
@@ -196,9 +212,7 @@ fn value(settings: &[(String, Value)], name: &str) -> String {
 
 fn pairs(pairs: &[(String, Value)]) -> Markup {
     html! {
-        dl { @for (name, value) in pairs {
-            div { dt { (name) } dd { @if value.is_null() { "-" } @else { (plain(value)) } } }
-        } }
+        dl { @for (name, value) in pairs { div { dt { (name) } dd { (plain(value)) } } } }
     }
 }
 
@@ -272,7 +286,13 @@ mod tests {
             .settings("one", &serde_json::json!({ "dram": 1, "seed": 7 }))
             .settings("two", &serde_json::json!({ "dram": 2, "seed": 7 }));
         let html = page.html(&Text::default(), "terrace");
-        assert!(html.contains("<dt>seed</dt><dd>7</dd>"), "{html}");
-        assert!(html.contains("<tr><td>two</td><td>2</td></tr>"), "{html}");
+        assert!(
+            html.contains("<dt><span>seed</span></dt><dd><span>7</span></dd>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("<tr><td>two</td><td><span>2</span></td></tr>"),
+            "{html}"
+        );
     }
 }

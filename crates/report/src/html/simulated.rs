@@ -35,7 +35,6 @@ const TELLING: [&str; 13] = [
 /// A machine on a page: its name without DRAM, its effective settings, and its results.
 struct Machine<'r> {
     name: String,
-    settings: Tree,
     run: &'r Simulated,
 }
 
@@ -58,23 +57,21 @@ impl Machine<'_> {
 fn named<'r>(runs: &[(&str, &'r Simulated)]) -> Vec<Machine<'r>> {
     let fields = effective();
     let trees = runs.iter().map(|(_, run)| Tree::of(&fields, &run.machine));
-    let trees: Vec<Tree> = trees.collect();
-    let settings: Vec<_> = trees.iter().map(flat).collect();
+    let settings: Vec<_> = trees.map(|tree| flat(&tree)).collect();
     let differs = |name: &&str| {
         let mut others = settings.iter();
         others.any(|other| value(other, name) != value(&settings[0], name))
     };
     let telling: Vec<&str> = TELLING.into_iter().filter(differs).collect();
-    let name = |(((trace, run), settings), tree): ((&(&str, &'r Simulated), &Vec<_>), Tree)| {
+    let name = |((trace, run), settings): (&(&str, &'r Simulated), &Vec<_>)| {
         let values = telling.iter().map(|name| value(settings, name));
         let words: Vec<String> = [(*trace).to_owned()].into_iter().chain(values).collect();
         Machine {
             name: words.join(" ").trim().to_owned(),
-            settings: tree,
             run,
         }
     };
-    runs.iter().zip(&settings).zip(trees).map(name).collect()
+    runs.iter().zip(&settings).map(name).collect()
 }
 
 /// Returns a plot over DRAM with a line for each kind of machine; if all have the same DRAM, with a
@@ -157,7 +154,7 @@ fn machines_page(title: String, runs: &[(&str, &Simulated)]) -> Page {
         .into_iter()
         .fold(page, Page::plot);
     machines.iter().fold(page, |page, machine| {
-        page.settings(&machine.with_dram(), &machine.settings)
+        page.settings_of(&machine.with_dram(), &effective(), &machine.run.machine)
     })
 }
 

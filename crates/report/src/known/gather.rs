@@ -9,7 +9,7 @@ use terrace_trace::Format;
 use terrace_trace::formats::csv;
 use terrace_trace::layout::Known as Layouts;
 
-use super::{Field, Figure, Known, Layout};
+use super::{Field, Figure, Known, Layout, Setting};
 use crate::sweep;
 
 pub(super) fn all() -> Vec<Known> {
@@ -158,7 +158,7 @@ fn entries<M: Kind>(
             "" => "not compared",
             compared => compared,
         }),
-        settings: entry.settings(),
+        settings: entry.settings().into_iter().map(Setting::from).collect(),
         ..plain(kind, Some(option(entry)), entry.name, entry.summary)
     });
     known.collect()

@@ -1,6 +1,7 @@
 //! Entries as text of a given width and as JSON.
 
 use comfy_table::{ContentArrangement, Row, Table, presets};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{KINDS, Known};
@@ -9,7 +10,7 @@ use crate::html::Page;
 use crate::rows::Rows;
 
 /// The JSON of `terrace list --json` and `terrace explain --json`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct ListDocument<'a> {
     /// `terrace.list/1` or `terrace.explain/1`.
     schema: &'static str,

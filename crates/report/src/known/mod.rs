@@ -4,9 +4,10 @@
 mod gather;
 mod listing;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::{Error, Result};
-use terrace_policy::params::Setting;
+use terrace_policy::params;
 
 pub use listing::{ListDocument, explained, kinds, listed};
 
@@ -50,7 +51,7 @@ pub const KINDS: [(&str, &str); 14] = [
 ];
 
 /// An entry of `terrace list` and `terrace explain`.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Known {
     /// Name.
     pub name: String,
@@ -81,8 +82,32 @@ pub struct Known {
     pub example: Option<&'static str>,
 }
 
+/// A setting that follows a name.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Setting {
+    /// The key before the `=`.
+    pub key: &'static str,
+    /// Value used when the setting is not given; empty if it must be given.
+    pub default: String,
+    /// Description of the allowed values.
+    pub values: String,
+    /// What the setting means.
+    pub meaning: &'static str,
+}
+
+impl From<params::Setting> for Setting {
+    fn from(declared: params::Setting) -> Self {
+        Self {
+            key: declared.key,
+            default: declared.default,
+            values: declared.values,
+            meaning: declared.meaning,
+        }
+    }
+}
+
 /// A column of a format, or a field of its records.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Field {
     /// Name.
     pub name: &'static str,
@@ -93,7 +118,7 @@ pub struct Field {
 }
 
 /// A layout of tables that is well known.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Layout {
     /// Name.
     pub name: &'static str,
@@ -114,7 +139,7 @@ impl From<terrace_trace::layout::Known> for Layout {
 }
 
 /// A figure of a memory.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Figure {
     /// Name.
     pub name: &'static str,

@@ -9,8 +9,9 @@ mod table;
 
 pub use table::text;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
-use terrace_base::schema::Tree;
+use terrace_base::schema::{self, Tree};
 use terrace_sim::llc::{LlcSimulation, Run, Simulated, Unkept, results};
 
 use crate::convert::Lost;
@@ -22,7 +23,7 @@ use crate::text::Text;
 const SCHEMA: &str = "terrace.sim.llc/1";
 
 /// Simulations of the same requests.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct LlcDocument {
     /// `terrace.sim.llc/1`.
     pub schema: &'static str,
@@ -36,6 +37,7 @@ pub struct LlcDocument {
     pub lost: Vec<Lost>,
     /// Settings and results, with the fields of [`results::simulation`].
     #[serde(flatten, serialize_with = "tree")]
+    #[schemars(schema_with = "described")]
     pub simulated: Simulated,
 }
 
@@ -81,6 +83,10 @@ impl Reported for LlcSimulation {
     fn text(document: &LlcDocument) -> Text {
         text(&document.simulated)
     }
+}
+
+fn described(_: &mut SchemaGenerator) -> Schema {
+    schema::described(&results::simulation())
 }
 
 fn tree<S: Serializer>(simulated: &Simulated, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,6 +1,5 @@
 //! The page of a simulation of last-level caches.
 
-use terrace_base::schema::Tree;
 use terrace_sim::llc::Epoch;
 use terrace_sim::llc::results::run;
 use terrace_sim::llc::{Counts, Run, options};
@@ -14,7 +13,7 @@ impl Document for LlcDocument {
     fn rows(&self) -> Rows {
         // Lists of positions, cores, memories and epochs stay JSON.
         let fields = run();
-        Rows::flat(self.simulated.runs().map(|run| Tree::of(&fields, &run)))
+        Rows::flat_of(&fields, self.simulated.runs())
     }
 
     fn page(&self) -> Page {
@@ -27,9 +26,8 @@ impl Document for LlcDocument {
             .plot(traffic(runs))
             .plot(positions(runs))
             .plot(epochs(runs));
-        let settings = Tree::of(&options::effective(), &self.simulated);
         let page = times(runs).into_iter().fold(page, Page::plot);
-        page.settings("", &settings)
+        page.settings_of("", &options::effective(), &self.simulated)
     }
 }
 

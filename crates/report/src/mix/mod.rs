@@ -8,8 +8,9 @@ mod table;
 
 pub use table::text;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
-use terrace_base::schema::Tree;
+use terrace_base::schema::{self, Tree};
 use terrace_sim::mix::{MixSimulation, Run, Simulated, results};
 
 use crate::counted::Counted;
@@ -20,7 +21,7 @@ use crate::text::Text;
 const SCHEMA: &str = "terrace.sim.mix/1";
 
 /// Simulations of the same tasks.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct MixDocument {
     /// `terrace.sim.mix/1`.
     pub schema: &'static str,
@@ -30,6 +31,7 @@ pub struct MixDocument {
     pub counted: Vec<Counted>,
     /// Settings and results, with the fields of [`results::simulation`].
     #[serde(flatten, serialize_with = "tree")]
+    #[schemars(schema_with = "described")]
     pub simulated: Simulated,
 }
 
@@ -55,6 +57,10 @@ impl Reported for MixSimulation {
     fn text(document: &MixDocument) -> Text {
         text(&document.simulated)
     }
+}
+
+fn described(_: &mut SchemaGenerator) -> Schema {
+    schema::described(&results::simulation())
 }
 
 fn tree<S: Serializer>(simulated: &Simulated, serializer: S) -> Result<S::Ok, S::Error> {

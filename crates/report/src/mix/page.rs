@@ -1,6 +1,5 @@
 //! The page of a simulation of tasks that take turns.
 
-use terrace_base::schema::Tree;
 use terrace_sim::mix::{Run, Simulated, options, results};
 
 use super::{MixDocument, name};
@@ -13,16 +12,15 @@ impl Document for MixDocument {
         // Tasks stay JSON.
         let fields = results::run();
         let runs = results::compared(&self.simulated);
-        Rows::flat(runs.map(|run| Tree::of(&fields, &run)))
+        Rows::flat_of(&fields, runs)
     }
 
     fn page(&self) -> Page {
-        let settings = Tree::of(&options::effective(), &self.simulated);
         Page::new(format!("terrace sim mix: {}", self.traces.join(", ")))
             .counted(&self.counted)
             .plot(run_times(&self.simulated))
             .plot(misses(&self.simulated))
-            .settings("", &settings)
+            .settings_of("", &options::effective(), &self.simulated)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The table and the JSON of `terrace sched profile`.
 
 use comfy_table::Table;
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::Bytes;
 use terrace_live::sched::cache::Cache;
@@ -20,7 +21,7 @@ use crate::text::Text;
 const LINE: u64 = 64;
 
 /// The JSON of `terrace sched profile --json`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileDocument {
     /// `terrace.sched-profile/1`. Fields may be added under this name; none changes its meaning.
     pub schema: String,
@@ -35,7 +36,7 @@ pub struct ProfileDocument {
 }
 
 /// One run of the program.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunBeside {
     /// `alone`, `other-cpu` or `same-cpu`: where a neighbour swept through memory.
     pub neighbour: String,

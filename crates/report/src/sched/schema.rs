@@ -1,5 +1,6 @@
 //! The JSON of `terrace sched run` and `terrace sched attach`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, median};
 use terrace_live::sched::compare::{Request, Results, Runs};
@@ -16,7 +17,7 @@ use crate::rows::Rows;
 
 /// The JSON of `terrace sched run --json` and `terrace sched attach --json`. Figures of several
 /// runs are medians, where they are no lists.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SchedDocument {
     /// `terrace.sched/1`. Fields may be added under this name; none changes its meaning.
     pub schema: String,
@@ -29,7 +30,7 @@ pub struct SchedDocument {
 }
 
 /// Effective settings and machine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SchedSettings {
     /// CPUs on which turns were passed on.
     pub cpus: String,
@@ -48,7 +49,7 @@ pub struct SchedSettings {
 }
 
 /// Results under one policy.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyResults {
     /// The policy with its settings.
     pub policy: String,
@@ -80,7 +81,7 @@ pub struct PolicyResults {
 }
 
 /// Results of one program under one policy.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramResults {
     /// Its name.
     pub name: String,
@@ -127,7 +128,7 @@ pub struct ProgramResults {
 }
 
 /// Misses in a part of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MissesAfterSwitch {
     /// Time since the turn began at which the part ends, in milliseconds; it begins where the one
     /// before it ends.
@@ -311,7 +312,7 @@ fn of_values(values: &[f64]) -> Option<f64> {
 }
 
 /// A row of the CSV: a program under a policy.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Row<'a> {
     policy: &'a str,
     #[serde(flatten)]

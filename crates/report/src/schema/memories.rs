@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_live::machine::zswap::Served;
 use terrace_live::nodes;
 use terrace_live::tier::Compressed;
 
 /// What moved between a node with DRAM and a slower one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Nodes {
     /// The node with DRAM.
     pub fast: u32,
@@ -40,7 +41,7 @@ pub struct Nodes {
 }
 
 /// Memory of a program by node, at a moment.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NodeMoment {
     /// Time since the start in seconds.
     pub elapsed_s: f64,
@@ -76,7 +77,7 @@ impl From<&nodes::Figures> for Nodes {
 }
 
 /// Figures of zswap, of the whole machine during the run with the median wall time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Zswap {
     /// Pages stored in the pool.
     pub stores: u64,
@@ -111,7 +112,7 @@ impl From<Served> for Zswap {
 }
 
 /// Figures of a tier of zram, of the whole machine during the run with the median wall time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Zram {
     /// DRAM of the pool at its peak (sampled), without what was in it before. None of it is part of
     /// the program's budget: the kernel charges it to nobody.

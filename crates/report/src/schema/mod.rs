@@ -3,6 +3,7 @@
 mod memories;
 mod settings;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Exit, median};
 use terrace_live::measure::compare::{Results, Runs};
@@ -16,6 +17,7 @@ use crate::lifetime::Endurance;
 use crate::process::Process;
 use crate::rows::Rows;
 use crate::run::{Reference, failure, reference, typical};
+use crate::story::Story;
 use crate::waits::{self, Waits};
 pub use crate::writes::Writes;
 
@@ -23,7 +25,7 @@ pub use memories::{NodeMoment, Nodes, Zram, Zswap};
 pub use settings::RunSettings;
 
 /// The JSON of `terrace run --json`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunDocument {
     /// `terrace.run/1`. Fields may be added under this name; none changes its meaning.
     pub schema: String,
@@ -42,7 +44,7 @@ const EVICTION: &str = "hold";
 
 /// All runs of one way. A single number is the median over the repetitions, unless the way
 /// `failed`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Way {
     /// `all-dram`, `kernel`, `kernel-cpf`, `kernel-tiering` or `terrace`.
     pub way: String,
@@ -165,10 +167,11 @@ pub struct Way {
 /// The life story of predictions, in pages. `predicted` is the sum of `filtered`, `wiped`,
 /// `in_memory` and `issued`, and the pages that still waited at the end; `issued` is that of
 /// `used`, `late`, `reissued` and `wasted`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Prefetch {
     /// The counts.
     #[serde(flatten)]
+    #[schemars(with = "Story")]
     pub story: LifeStory,
     /// Major faults that steering did not see: those that came while it did not watch, because
     /// watching did not pay, or too fast. Null in older results, some of which have the latter
@@ -208,7 +211,7 @@ pub struct Prefetch {
 }
 
 /// End of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
     /// Exit code.

@@ -1,5 +1,6 @@
 //! Effective settings of runs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_live::machine::view::View;
 use terrace_live::measure::compare::Effective;
@@ -8,7 +9,7 @@ use crate::lifetime::Endurance;
 use crate::run::names;
 
 /// Effective settings and machine. All figures of the document are measured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunSettings {
     /// The DRAM budget in bytes.
     pub dram_bytes: u64,

@@ -4,11 +4,13 @@
 
 mod parquet;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use terrace_base::schema::{Field, Tree, fields};
 use terrace_sim::pages::{Simulated, results};
 
 use crate::counted::Counted;
+use crate::json_schema;
 use crate::rows::Rows;
 use crate::sim::asked;
 pub use parquet::{may_replace, parquet};
@@ -23,15 +25,16 @@ pub struct Row {
 }
 
 /// The JSON of `terrace sweep --json`: schema `terrace.sweep/1`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SweepDocument {
     /// `terrace.sweep/1`.
     pub schema: &'static str,
     /// What was left out of the traces, cut, or taken for something else, with counts; not of
     /// machines that an earlier command has simulated.
     pub counted: Vec<Counted>,
-    /// One for each trace and machine, with the fields of [`results::run`].
+    /// One for each trace and machine: settings and results.
     #[serde(serialize_with = "trees")]
+    #[schemars(schema_with = "described")]
     pub runs: Vec<Row>,
 }
 
@@ -44,6 +47,10 @@ impl SweepDocument {
             runs,
         }
     }
+}
+
+fn described(_: &mut SchemaGenerator) -> Schema {
+    json_schema::list_of(&fields())
 }
 
 fn trees<S: Serializer>(rows: &[Row], serializer: S) -> Result<S::Ok, S::Error> {

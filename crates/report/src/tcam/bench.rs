@@ -1,6 +1,7 @@
 //! The JSON of `terrace tcam bench --json`: schema `terrace.tcam.bench/1`. All figures are
 //! measured.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Input;
@@ -12,7 +13,7 @@ use crate::table::table;
 use crate::text::Text;
 
 /// The JSON of `terrace tcam bench --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct BenchDocument {
     /// `terrace.tcam.bench/1`.
     pub schema: &'static str,
@@ -27,7 +28,7 @@ pub struct BenchDocument {
 }
 
 /// Figures of one way to look up.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Measured {
     /// `tcam`, or the name of the crate.
     pub name: &'static str,

@@ -1,5 +1,6 @@
 //! The JSON of `terrace tcam lookup --json`: schema `terrace.tcam.lookup/1`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Input;
@@ -10,7 +11,7 @@ use crate::table::table;
 use crate::text::Text;
 
 /// The JSON of `terrace tcam lookup --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct LookupDocument {
     /// `terrace.tcam.lookup/1`.
     pub schema: &'static str,
@@ -21,7 +22,7 @@ pub struct LookupDocument {
 }
 
 /// What the TCAM answers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Answer {
     /// The address that was looked up.
     pub address: String,

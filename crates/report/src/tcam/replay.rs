@@ -1,6 +1,7 @@
 //! The JSON of `terrace tcam replay --json`: schema `terrace.tcam.replay/1`. Every field is
 //! documented here.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_tcam::Settings;
 use terrace_tcam::circuit::{Die, Flash, PUBLISHED_CMOS, PUBLISHED_FLASH, Technology};
@@ -15,7 +16,7 @@ use crate::html::{Axis, Page, Plot, Unit};
 use crate::rows::Rows;
 
 /// The JSON of `terrace tcam replay --json`. All results are simulated.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ReplayDocument {
     /// `terrace.tcam.replay/1`. Fields may be added under this name; none changes its meaning.
     pub schema: &'static str,
@@ -37,7 +38,7 @@ pub struct ReplayDocument {
 }
 
 /// A file that was read.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Input {
     /// The file, as it was named.
     pub file: String,
@@ -59,7 +60,7 @@ impl Input {
 }
 
 /// Effective settings of the chip and its firmware.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReplaySettings {
     /// Update policy, several with `+` between them.
     pub policy: String,
@@ -89,7 +90,7 @@ pub struct ReplaySettings {
 
 /// What the chip takes, beside a CMOS chip of as many entries, which needs no shadow blocks.
 /// Erasing and programming are not counted: Fedorov 2016 has no energy of them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Chip {
     /// CMOS shadow blocks: one for each prefix length, and `buffers`, or as many as were needed.
     pub shadow_blocks: u32,
@@ -140,7 +141,7 @@ impl Chip {
 }
 
 /// Results over all prefix lengths.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Totals {
     /// Routes of the table before the first update.
     pub routes_loaded: u64,
@@ -189,7 +190,7 @@ pub struct Totals {
 }
 
 /// Lifetimes in years; null where nothing was written.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LifetimeYears {
     /// By the four assumptions of Fedorov 2016, 4.4.1: each flushed entry rewrites a block, over
     /// all free blocks.
@@ -203,7 +204,7 @@ pub struct LifetimeYears {
 }
 
 /// Results of a prefix length; a row of CSV and Parquet.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LengthRow {
     /// `IPv4` or `IPv6`.
     pub family: String,
@@ -240,7 +241,7 @@ impl From<&OfLength> for LengthRow {
 }
 
 /// What an ordering of a conventional TCAM moves.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OrderingRow {
     /// `sorted-end`, `sorted-middle`: by length, with free rows at the end or in the middle;
     /// `partial`: only prefixes that contain one another are in order; `hermes`: sorted, behind a

@@ -2,6 +2,7 @@
 
 use comfy_table::Table;
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::Bytes;
 use terrace_base::bytes::PAGE_BYTES;
@@ -31,7 +32,7 @@ const BAR: u64 = 40;
 const SHARES: [u64; 3] = [125, 250, 500];
 
 /// The JSON of `terrace trace info --json`: schema `terrace.trace/1`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct TraceDocument {
     /// `terrace.trace/1`.
     pub schema: &'static str,
@@ -82,7 +83,7 @@ pub struct TraceDocument {
 }
 
 /// How a file was understood.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ReadAs {
     /// Columns or fields that were read.
     pub columns: Vec<String>,
@@ -91,13 +92,14 @@ pub struct ReadAs {
     /// What is asked for: `bytes` of memory, or `objects`, which have pages of their own.
     pub unit: &'static str,
     /// Bytes that all accesses asked for together; 0 where the format does not say.
+    #[schemars(extend("unit" = "bytes"))]
     pub bytes_asked: u64,
     /// What was read otherwise than it stands in the file.
     pub counted: Vec<Counted>,
 }
 
 /// What was read otherwise than it stands in a file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Counted {
     /// How often.
     pub count: u64,
@@ -145,7 +147,7 @@ impl ReadAs {
 }
 
 /// An entry of the metadata.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct About {
     /// Key.
     pub key: String,
@@ -154,7 +156,7 @@ pub struct About {
 }
 
 /// Memory that processes gave back: unmapped, or discarded by advice, or by their end.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Discarded {
     /// How often pages were given back, touched or not.
     pub times: u64,
@@ -165,7 +167,7 @@ pub struct Discarded {
 }
 
 /// What pages held, in a trace recorded with contents.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Contents {
     /// Pages with a report.
     pub pages: u64,
@@ -182,7 +184,7 @@ pub struct Contents {
 }
 
 /// A page whose contents deviate from what the recorder saw.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Deviating {
     /// Its process.
     pub process: u16,
@@ -212,7 +214,7 @@ impl From<&info::Contents> for Contents {
 }
 
 /// Accesses of one size.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Size {
     /// Bytes touched; 0 where the format does not say.
     pub bytes: u32,
@@ -221,7 +223,7 @@ pub struct Size {
 }
 
 /// Touches of a range of reuse distances.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Reuse {
     /// The smallest distance, in pages.
     pub from: u64,
@@ -232,7 +234,7 @@ pub struct Reuse {
 }
 
 /// Misses of an LRU DRAM.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Lru {
     /// Its share of the pages touched.
     pub share: f64,

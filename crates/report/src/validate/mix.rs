@@ -1,6 +1,7 @@
 //! Results of `terrace validate mix`: a table, and the JSON of schema `terrace.validate-mix/1`.
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::{Bytes, Nanos, median};
 use terrace_live::sched::Outcome;
@@ -19,7 +20,7 @@ use crate::table::table;
 use crate::text::Text;
 
 /// The JSON of `terrace validate mix --json`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct MixValidationDocument {
     /// `terrace.validate-mix/1`. Fields may be added under this name; none changes its meaning.
     pub schema: &'static str,
@@ -40,7 +41,7 @@ pub struct MixValidationDocument {
 }
 
 /// A figure on both sides.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Both {
     /// Measured.
     pub live: f64,
@@ -49,7 +50,7 @@ pub struct Both {
 }
 
 /// One program under one policy.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProgramFigures {
     /// The program.
     pub name: String,
@@ -69,7 +70,7 @@ pub struct ProgramFigures {
 }
 
 /// All programs under one policy.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PolicyFigures {
     /// The policy with its settings.
     pub policy: String,

@@ -3,6 +3,7 @@
 pub mod mix;
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::{Bytes, median};
 use terrace_live::machine::view::View;
@@ -21,7 +22,7 @@ use crate::table::table;
 use crate::text::Text;
 
 /// The JSON of `terrace validate --json`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct ValidationDocument {
     /// `terrace.validate/1`. Fields may be added under this name; none changes its meaning.
     pub schema: &'static str,
@@ -68,7 +69,7 @@ pub struct ValidationDocument {
 }
 
 /// Extent of a recording.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Recorded {
     /// Touches of pages.
     pub touches: u64,
@@ -77,7 +78,7 @@ pub struct Recorded {
 }
 
 /// One figure on both sides.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Figure {
     /// Its name.
     pub name: &'static str,

@@ -4,7 +4,7 @@
 //! predicts them. Figures exclude the warm-up.
 
 use terrace_base::Bytes;
-use terrace_base::schema::{Field, Tree, fields};
+use terrace_base::schema::{Field, fields};
 
 use super::count;
 use super::options::effective;
@@ -24,7 +24,7 @@ pub struct Compared<'a> {
 pub fn simulation() -> Vec<Field<Simulated>> {
     fields! { Simulated;
         /// settings and results of each machine
-        "runs" None |one| Tree::list(&run(), compared(one));
+        "runs": [run()] => |one| compared(one);
     }
 }
 
@@ -76,7 +76,7 @@ fn rates<'a>() -> Vec<Field<Compared<'a>>> {
 fn wear<'a>() -> Vec<Field<Compared<'a>>> {
     fields! { Compared<'a>;
         /// refused pages by the policy that refused them
-        "refused_by" None |of| Tree::list(&refused(), of.run.outcome.refused.iter().copied());
+        "refused_by": [refused()] => |of| of.run.outcome.refused.iter().copied();
         /// bytes written to flash
         "flash_written_bytes" Bytes |of| of.run.outcome.counts.flash_written();
         /// bytes written to flash within the busiest day, or in all of a shorter time; null without
@@ -91,7 +91,7 @@ fn wear<'a>() -> Vec<Field<Compared<'a>>> {
         /// years until the first page of flash wears out, under the wear levelling
         "first_failure_years" Years |of| of.run.first_failure();
         /// counts of equal parts of the simulation, in requests
-        "timeline" None |of| Tree::list(&epoch(), epochs(&of.run.outcome.points));
+        "timeline": [epoch()] => |of| epochs(&of.run.outcome.points);
     }
 }
 

@@ -3,7 +3,7 @@
 //! To add one: a field in [`super::LlcMachine`], an entry here, and its use in the simulation.
 
 use terrace_base::count::parse_count;
-use terrace_base::schema::{Field, Tree, Unit, Value, fields, object};
+use terrace_base::schema::{Field, Tree, Unit, Value, described, fields, object};
 use terrace_base::{Bytes, Error, Result};
 use terrace_device::Figure;
 use terrace_policy::llc::{Geometry, Spec};
@@ -100,11 +100,11 @@ fn hierarchy() -> Vec<Setting> {
         /// first private level of each core: size and ways, or off
         "l1" "SIZE[:WAYS]": quantity(level, |grid, size| grid.machine.private[0] = size),
             default("64K:2"), single(),
-            fields(object("l1?", shape(), |one: &Simulated| one.machine.level(0)));
+            fields(object("l1?", "shape of the first private level", shape(), |one: &Simulated| one.machine.level(0)));
         /// second private level of each core: size and ways, or off
         "l2" "SIZE[:WAYS]": quantity(level, |grid, size| grid.machine.private[1] = size),
             default("256K:8"), single(),
-            fields(object("l2?", shape(), |one: &Simulated| one.machine.level(1)));
+            fields(object("l2?", "shape of the second private level", shape(), |one: &Simulated| one.machine.level(1)));
         /// sizes of the last level, which all cores share; a list
         "llc" "SIZE": quantity(Bytes::parse, |grid, size| grid.sizes.push(size)),
             otherwise("2M a core"), common();
@@ -141,7 +141,8 @@ fn memory() -> Vec<Setting> {
             default("dram"), common(),
             details("Memories are listed by `terrace list memories`; dram/NAME is a DRAM cache \
                      with NAME behind it. With none only requests are counted, which is faster."),
-            result("memories", Unit::None, |one| Tree::list(&backing(), &one.machine.memories));
+            result("memories", Unit::None, |one| Tree::list(&backing(), &one.machine.memories)),
+            with(|field| field.items(|| described(&backing())));
         /// capacity of the memory
         "memory-size" "SIZE": quantity(Bytes::parse, |grid, size| grid.memories.capacity = size),
             default("4G"), single();

@@ -3,7 +3,7 @@
 //! To add one: an entry here. All times are virtual: a simple model predicts them for a machine of
 //! these settings. Figures exclude the warm-up unless stated otherwise.
 
-use terrace_base::schema::{Field, Tree, Value, fields};
+use terrace_base::schema::{Field, Value, fields};
 use terrace_device::Consumed;
 use terrace_policy::llc::{Counts, Ends};
 
@@ -30,12 +30,12 @@ pub fn simulation() -> Vec<Field<Simulated>> {
         /// second private levels, likewise
         "l2?": private() => |one| one.pass.private[1];
         /// first touches of pages by each program; null where addresses stay virtual
-        "pages" None |one| {
+        "pages": [touched()]? => |one| {
             let pages = &one.pass.pages;
-            (!pages.is_empty()).then(|| Tree::list(&touched(), pages))
+            (!pages.is_empty()).then_some(pages)
         };
         /// results of each last-level cache
-        "runs" None |one| Tree::list(&run(), one.runs());
+        "runs": [run()] => |one| one.runs();
     };
     settings.chain(results).collect()
 }
@@ -108,14 +108,14 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         /// null likewise
         "reached_transfers" None |run| run.outcome.bounds.map(|bounds| bounds.reached);
         /// results of the requests of each core; null where there is one core
-        "cores" None |run| {
+        "cores": [by_core()]? => |run| {
             let several = !run.outcome.by_core.is_empty();
-            several.then(|| Tree::list(&by_core(), run.cores()))
+            several.then(|| run.cores())
         };
         /// results of the memories behind the cache, each simulated independently
-        "memories" None |run| Tree::list(&memory(), run.memories());
+        "memories": [memory()] => |run| run.memories();
         /// epochs, warm-up included; null where none were asked for
-        "epochs" None |run| run.epochs().map(|epochs| Tree::list(&epoch(), epochs));
+        "epochs": [epoch()]? => |run| run.epochs();
         /// reason why the figures may not be those of a steady state; null where there is none
         "warning" None |run| run.warning();
     }
@@ -227,7 +227,7 @@ fn memory<'a>() -> Vec<Field<Behind<'a>>> {
         /// instructions per cycle, summed over the cores; null where a trace does not count them
         "ipc" None |behind| behind.ipc();
         /// progress of each core
-        "cores" None |behind| Tree::list(&progress(), behind.cores());
+        "cores": [progress()] => |behind| behind.cores();
         /// lines that the memory transferred, including writes that were waiting at the end of the
         /// warm-up
         "lines": transfers() => |behind| Some(behind.found.transfers);

@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use terrace_base::schema::{Field, Tree, Unit, fields, object};
+use terrace_base::schema::{Field, Tree, Unit, described, fields, object};
 use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_policy::{llc, sched};
 
@@ -146,11 +146,11 @@ fn hierarchy() -> Vec<Setting> {
         /// first private level of each core: size and ways, or off
         "l1" "SIZE[:WAYS]": quantity(level, |grid, size| grid.private[0] = size),
             default("64K:2"), single(),
-            fields(object("l1?", shape(), |one: &Simulated| private(one, 0)));
+            fields(object("l1?", "shape of the first private level", shape(), |one: &Simulated| private(one, 0)));
         /// second private level of each core: size and ways, or off
         "l2" "SIZE[:WAYS]": quantity(level, |grid, size| grid.private[1] = size),
             default("256K:8"), single(),
-            fields(object("l2?", shape(), |one: &Simulated| private(one, 1)));
+            fields(object("l2?", "shape of the second private level", shape(), |one: &Simulated| private(one, 1)));
         /// placement of pages in frames of memory when they are first touched
         "pages" "NAME": read(placement, |grid, placement| grid.placement = placement),
             default("jit"), single(),
@@ -176,7 +176,8 @@ fn memory() -> Vec<Setting> {
                 memories.sort_by(|a, b| a.name.cmp(&b.name));
                 memories.dedup_by(|a, b| a.name == b.name);
                 Tree::list(&backing(), &memories)
-            });
+            }),
+            with(|field| field.items(|| described(&backing())));
         /// capacity of the memory
         "memory-size" "SIZE": quantity(Bytes::parse, |grid, size| grid.memories.capacity = size),
             default("4G"), single();

@@ -3,7 +3,7 @@
 //! To add one: an entry here. All times are virtual: a simple model predicts them. Figures exclude
 //! the warm-up.
 
-use terrace_base::schema::{Field, Tree, Value, fields};
+use terrace_base::schema::{Field, Value, fields};
 
 use super::options::{effective, machine};
 use super::outcome::{Run, Simulated, TaskOutcome};
@@ -30,7 +30,7 @@ pub fn simulation() -> Vec<Field<Simulated>> {
     let settings = effective().into_iter().map(|field| field.under("settings"));
     let results = fields! { Simulated;
         /// results of each machine
-        "runs" None |one| Tree::list(&run(), compared(one));
+        "runs": [run()] => |one| compared(one);
     };
     settings.chain(results).collect()
 }
@@ -65,7 +65,7 @@ pub fn run<'a>() -> Vec<Field<Compared<'a>>> {
         /// lines that the last level held at the end
         "filled_lines" None |of| of.run.outcome.filled;
         /// results of each task
-        "tasks" None |of| Tree::list(&task(), tasks(*of));
+        "tasks": [task()] => |of| tasks(*of);
     };
     machine.chain(results).collect()
 }

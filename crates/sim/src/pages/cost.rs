@@ -1,5 +1,6 @@
 //! Costs of a page fault beyond the device: trap, kernel path, copy, map, unmap, shoot-down.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Error, Nanos, Result};
 
@@ -9,7 +10,7 @@ use crate::named::named;
 const OSKIN_LOH_GHZ: f64 = 1.9;
 
 /// Costs of the parts of a fault on one page (Oskin & Loh 2015, V.A and figure 3).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultCost {
     /// Name of the preset, or the number of cycles that was given.
@@ -42,7 +43,7 @@ pub struct FaultCost {
 
 named! {
     /// Mechanism of a TLB shoot-down (Oskin & Loh 2015, V.A).
-    #[derive(Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum Shootdown {
         /// Interrupts to each processor that runs a thread of the program.

@@ -2,6 +2,7 @@
 
 use std::ops::Sub;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
 use terrace_base::schema::{Field, Unit};
@@ -13,7 +14,7 @@ macro_rules! figures {
         $($(#[doc = $help:literal])* $field:ident,)*
     }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         pub struct $name {
             $($(#[doc = $help])* pub $field: $kind,)*
         }

@@ -4,7 +4,7 @@
 
 use std::iter;
 
-use terrace_base::schema::{Field, Tree, Unit, Value, fields, object};
+use terrace_base::schema::{Field, Unit, fields, object};
 use terrace_policy::prefetch::{Constituent, LifeStory};
 
 use super::count::{Counts, Times};
@@ -100,7 +100,7 @@ fn prefetching() -> Vec<Field<Outcome>> {
         /// share of the touched pages that had arrived by then
         "timeliness" Share |o| o.story.timeliness();
         /// the same by the constituents of a combination that named the pages
-        "constituents" None |o| constituents(&o.constituents), column "", json "constituents?";
+        "constituents": [constituent()] => |o| &o.constituents, column "", json "constituents?";
     };
     let below = |field: Field<_>| {
         let path = format!("prefetch.{}", field.path);
@@ -109,8 +109,8 @@ fn prefetching() -> Vec<Field<Outcome>> {
     story.chain(further).map(below).collect()
 }
 
-/// Returns the life stories of the pages that some constituents named (Fedorov 2016, figure 5.10).
-fn constituents(all: &[Constituent]) -> Vec<Value> {
+/// Returns the life story of the pages that some constituents named (Fedorov 2016, figure 5.10).
+fn constituent() -> Vec<Field<Constituent>> {
     let mut fields = fields! { Constituent;
         /// constituents
         "names" None |c| c.names.clone();
@@ -119,13 +119,7 @@ fn constituents(all: &[Constituent]) -> Vec<Value> {
     };
     let story = life_story().map(|field| field.of(|c: &Constituent| &c.story));
     fields.splice(1..1, story);
-    trees(&fields, all)
-}
-
-/// Returns records as objects of JSON.
-fn trees<R>(fields: &[Field<R>], records: &[R]) -> Vec<Value> {
-    let trees = records.iter().map(|record| Tree::of(fields, record).into());
-    trees.collect()
+    fields
 }
 
 /// Returns latencies, run times, and time by cause, which a machine without a clock does not have.
@@ -142,7 +136,7 @@ fn times() -> Vec<Field<Outcome>> {
         /// time_ns divided by all_dram_ns
         "slowdown" Ratio |one| one.slowdown();
         /// run time of each program
-        "programs" None |o| programs(&o.programs), column "";
+        "programs": [program()] => |o| &o.programs, column "";
         /// threads of the programs; the next twelve add up their time
         "program_threads" None |o| o.programs.iter().map(|one| u64::from(one.threads)).sum::<u64>(), json "";
     };
@@ -162,9 +156,9 @@ fn times() -> Vec<Field<Outcome>> {
     timed.collect()
 }
 
-/// Returns the run times of programs.
-fn programs(all: &[ProgramTime]) -> Vec<Value> {
-    let fields = fields! { ProgramTime;
+/// Returns the run times of a program.
+fn program() -> Vec<Field<ProgramTime>> {
+    fields! { ProgramTime;
         /// with the simulated memory
         "time_ns" Nanos |program| program.time_ns;
         /// with DRAM for everything
@@ -173,8 +167,7 @@ fn programs(all: &[ProgramTime]) -> Vec<Value> {
         "slowdown" Ratio |program| program.slowdown;
         /// threads
         "threads" None |program| program.threads;
-    };
-    trees(&fields, all)
+    }
 }
 
 /// Returns lifetime, energy and pages of the tier.
@@ -212,10 +205,11 @@ fn tier() -> Vec<Field<Outcome>> {
 fn schemes() -> Vec<Field<Outcome>> {
     let list = fields! { Outcome;
         /// what each scheme of --write would write, under each wear levelling
-        "schemes" None |o| trees(&scheme(), &o.schemes), column "", json "schemes?";
+        "schemes": [scheme()] => |o| &o.schemes, column "", json "schemes?";
     };
     let first = |o: &Outcome| o.schemes.first().cloned();
-    let columns = object("scheme", scheme(), first).filter(|field| field.name != "scheme_ranks");
+    let columns =
+        object("scheme", "", scheme(), first).filter(|field| field.name != "scheme_ranks");
     list.into_iter()
         .chain(columns.map(|field| field.json("")))
         .collect()
@@ -297,20 +291,19 @@ fn scheme() -> Vec<Field<SchemeOutcome>> {
     fields.extend(fields! { SchemeOutcome;
         /// writes of the most worn place, of the second, the fourth, and so on, and of the last
         /// that was written
-        "ranks" None |one| ranks(&one.ranks);
+        "ranks": [rank()] => |one| &one.ranks;
     });
     fields
 }
 
-/// Returns places in the order of wear.
-fn ranks(all: &[Rank]) -> Vec<Value> {
-    let fields = fields! { Rank;
+/// Returns a place in the order of wear.
+fn rank() -> Vec<Field<Rank>> {
+    fields! { Rank;
         /// number of the place, the most worn one being the first
         "rank" None |one| one.rank;
         /// writes
         "writes" None |one| one.writes;
-    };
-    trees(&fields, all)
+    }
 }
 
 impl Simulated {

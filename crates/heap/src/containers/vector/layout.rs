@@ -176,7 +176,7 @@ mod tests {
                 checked: false,
             };
             let all = (0..SEGMENTS).map(|segment| shape.elements_of(segment));
-            assert_eq!(shape.capacity(), all.sum());
+            assert_eq!(shape.capacity(), all.sum::<u64>());
             let (mut segment, mut within) = (0, 0);
             for index in 0..shape.capacity().min(2000) {
                 let position = Position { segment, within };
