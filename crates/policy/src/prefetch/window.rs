@@ -1,7 +1,7 @@
 //! The window of the kernel's swap readahead, which follows the use of what it read.
 //!
-//! Linux since 3.14 reads few pages where few are used: `swapin_nr_pages` by slots of the swap area,
-//! and `swap_vma_ra_win` by addresses where no area rotates (mm/swap_state.c, Linux 6.18).
+//! Linux since 3.14 reads few pages where few are used: `swapin_nr_pages` by slots of the swap
+//! area, and `swap_vma_ra_win` by addresses where no area rotates (mm/swap_state.c, Linux 6.18).
 
 use std::ops::Range;
 
