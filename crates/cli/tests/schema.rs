@@ -129,59 +129,26 @@ fn a_field_that_is_not_declared_is_seen() {
 fn results_are_what_their_schemas_say() {
     let directory = tempfile::tempdir().expect("a directory");
     let zipf = ["--accesses", "20K", "--footprint", "1M", "--writes", "30"];
-    let trace = &generate(&directory, "zipf", &zipf);
-    let other = &file(&directory, "part.csv");
-    let sweep = &file(&directory, "sweep");
-    let parts = ["trace", "info", "--json=-", trace];
-    let commands: [&[&str]; 12] = [
-        &parts,
-        &["trace", "convert", trace, other, "--json"],
-        &[
-            "sim",
-            "pages",
-            "--dram",
-            "25%,100%",
-            "--prefetch",
-            "off,stream",
-            "--json=-",
-            trace,
-        ],
-        &[
-            "sim", "pages", "--dram", "25%", "--memory", "none", "--json=-", trace,
-        ],
-        &["sim", "curve", "--json=-", trace],
-        &[
-            "sim",
-            "llc",
-            "--policy",
-            "lru,nhm,opt",
-            "--pages",
-            "jit",
-            "--json=-",
-            trace,
-        ],
-        &[
-            "sim", "mix", "--time", "20ms", "--warmup", "0ns", "--json=-", trace, trace,
-        ],
-        &[
-            "sim",
-            "files",
-            "--dram",
-            "64K",
-            "--flash-size",
-            "off,512K",
-            "--json=-",
-            trace,
-        ],
-        &["sweep", "--dram", "25%,50%", "-o", sweep, trace, "--json"],
-        &["tcam", "circuit", "--json"],
-        &["doctor", "--json"],
-        &["explain", "pcm", "--json"],
-    ];
-    for arguments in commands {
-        let output = terrace(arguments);
+    let trace = generate(&directory, "zipf", &zipf);
+    let (part, sweep) = (file(&directory, "part.csv"), file(&directory, "sweep"));
+    for line in [
+        format!("trace info --json=- {trace}"),
+        format!("trace convert {trace} {part} --json"),
+        format!("sim pages --dram 25%,100% --prefetch off,stream --json=- {trace}"),
+        format!("sim pages --dram 25% --memory none --json=- {trace}"),
+        format!("sim curve --json=- {trace}"),
+        format!("sim llc --policy lru,nhm,opt --pages jit --json=- {trace}"),
+        format!("sim mix --slice 1ms --time 2ms --warmup 0ns --json=- {trace} {trace}"),
+        format!("sim files --dram 64K --flash-size off,512K --json=- {trace}"),
+        format!("sweep --dram 25%,50% -o {sweep} {trace} --json"),
+        "tcam circuit --json".to_owned(),
+        "doctor --json".to_owned(),
+        "explain pcm --json".to_owned(),
+    ] {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let output = terrace(&arguments);
         let document = serde_json::from_slice(&output.stdout);
         let said = text(&output.stderr);
-        checked(document.unwrap_or_else(|error| panic!("{arguments:?}: {error}: {said}")));
+        checked(document.unwrap_or_else(|error| panic!("{line}: {error}: {said}")));
     }
 }

@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::html::Page;
 use crate::rows::Rows;
 
-/// Results of a command. They serialize as their JSON; the schema documents every field.
-pub trait Document: Serialize {
+/// Results of a command. They serialize as their JSON; the schema documents every field, and
+/// [`crate::kinds`] names them.
+pub trait Document: Serialize + JsonSchema {
     /// Returns the rows of the CSV and Parquet files.
     fn rows(&self) -> Rows;
 

@@ -123,10 +123,12 @@ mod tests {
     fn an_object_within_others_keeps_its_meaning() {
         let moved: Vec<_> = whole()
             .into_iter()
-            .map(|field| field.under("settings"))
+            .map(|field| field.under("settings", "effective settings"))
             .collect();
         let schema = Value::from(described(&moved));
         let first = "/properties/settings/properties/first/description";
         assert_eq!(schema.pointer(first), Some(&json!("first part")));
+        let settings = "/properties/settings/description";
+        assert_eq!(schema.pointer(settings), Some(&json!("effective settings")));
     }
 }

@@ -120,10 +120,11 @@ impl<R: ?Sized> Field<R> {
         self
     }
 
-    /// The same field in an object of this name in JSON; null where the name ends with `?` and the
-    /// object has no value.
+    /// The same field in an object of this name and meaning in JSON; null where the name ends with
+    /// `?` and the object has no value.
     #[must_use]
-    pub fn under(self, object: &str) -> Self {
+    pub fn under(mut self, object: &str, help: &'static str) -> Self {
+        self.objects.push((self.path.split('.').count(), help));
         let path = format!("{object}.{}", self.path);
         self.json(path)
     }

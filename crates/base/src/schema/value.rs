@@ -57,6 +57,8 @@ pub enum Unit {
     Picos,
     /// Bytes.
     Bytes,
+    /// Bytes a second.
+    Rate,
     /// Pages of 4 KiB.
     Pages,
     /// Part of a whole, from 0 to 1.
@@ -170,6 +172,7 @@ impl Unit {
             Self::Nanos => "ns",
             Self::Picos => "ps",
             Self::Bytes => "bytes",
+            Self::Rate => "bytes/s",
             Self::Pages => "pages",
             Self::Joules => "J",
             Self::Years => "years",
@@ -183,6 +186,8 @@ impl Unit {
             (Self::Nanos, Value::Integer(time)) => Nanos(*time).to_string(),
             (Self::Nanos, Value::Float(time)) => Nanos(time.round() as u64).to_string(),
             (Self::Bytes, Value::Integer(bytes)) => Bytes(*bytes).to_string(),
+            (Self::Rate, Value::Integer(rate)) => format!("{}/s", Bytes(*rate)),
+            (Self::Rate, Value::Float(rate)) => format!("{}/s", Bytes(rate.round() as u64)),
             (Self::Pages, Value::Integer(pages)) => Bytes::of_pages(*pages).to_string(),
             (Self::Picos, value) => format!("{value} ps"),
             (Self::Share, Value::Float(share)) => format!("{:.1} %", 100.0 * share),
@@ -240,6 +245,8 @@ mod tests {
             (Unit::Share, Value::Float(0.125), "12.5 %"),
             (Unit::Picos, Value::Integer(500), "500 ps"),
             (Unit::Years, Value::Float(0.5), "183 days"),
+            (Unit::Rate, Value::Integer(100 << 20), "100 MiB/s"),
+            (Unit::Rate, Value::Float(1024.4), "1.00 KiB/s"),
             (Unit::Years, Value::Null, "-"),
             (Unit::None, Value::Text("lru".to_owned()), "lru"),
         ] {

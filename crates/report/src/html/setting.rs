@@ -65,6 +65,7 @@ impl Setting {
             "" => plain(&self.value),
             "ns" => Unit::Nanos.shown(&number),
             "bytes" => Unit::Bytes.shown(&number),
+            "bytes/s" => Unit::Rate.shown(&number),
             "years" => schema::years(self.value.as_f64().unwrap_or(0.0)),
             unit => format!("{} {unit}", plain(&self.value)),
         }
@@ -91,6 +92,7 @@ mod tests {
         for (unit, value, shown) in [
             ("ns", json!(6000), "6.00 us"),
             ("bytes", json!(65536), "64.0 KiB"),
+            ("bytes/s", json!(2048), "2.00 KiB/s"),
             ("pages", json!(64), "64 pages"),
             ("ps", json!(500), "500 ps"),
             ("s", json!(1.5), "1.5 s"),

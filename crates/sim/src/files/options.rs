@@ -113,7 +113,7 @@ fn devices() -> Vec<Setting> {
             column("disk latency", "disk_latency_ns", Unit::Nanos, |m| m.disk_latency);
         /// bytes a second that the disk transfers
         "disk-rate" "SIZE": quantity(Bytes::parse, |m, bytes| m.disk_rate = bytes), default("100M"),
-            column("disk rate", "disk_rate", Unit::Bytes, |m| m.disk_rate);
+            column("disk rate", "disk_rate", Unit::Rate, |m| m.disk_rate);
         /// time in which a page is copied from or to DRAM
         "copy" "TIME": quantity(time, |m, time| m.copy = time), default("1us"),
             column("copy", "copy_ns", Unit::Nanos, |m| m.copy);

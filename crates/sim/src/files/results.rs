@@ -39,7 +39,7 @@ pub fn run<'a>() -> Vec<Field<Compared<'a>>> {
     let settings = effective().into_iter();
     let settings = settings.map(|field| {
         let field = field.of(|compared: &Compared<'a>| &compared.run.machine);
-        field.under("settings")
+        field.under("settings", "effective settings")
     });
     let counts = count::fields().into_iter();
     let counts = counts.map(|field| field.of(|of: &Compared<'a>| &of.run.outcome.counts));
@@ -58,9 +58,9 @@ fn rates<'a>() -> Vec<Field<Compared<'a>>> {
         /// that time as a multiple of the first machine's
         "time_against" Ratio |of| of.run.time_against(of.base);
         /// bytes read in a second
-        "read_rate" None |of| of.run.outcome.read_rate();
+        "read_rate" Rate |of| of.run.outcome.read_rate();
         /// bytes written in a second
-        "write_rate" None |of| of.run.outcome.write_rate();
+        "write_rate" Rate |of| of.run.outcome.write_rate();
         /// share of the pages read that DRAM or flash had
         "hit_rate" Share |of| of.run.outcome.counts.hit_rate();
         /// share of the pages read that DRAM had

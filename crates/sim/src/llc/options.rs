@@ -208,7 +208,7 @@ pub(crate) fn constants<R: 'static>() -> Vec<Field<R>> {
         /// cycles of a look-up in the last level
         "core.lookup_cycles" None |_one| model::LOOKUP;
         /// bytes per second on the bus of a memory
-        "memory.bandwidth" None |_one| model::BANDWIDTH;
+        "memory.bandwidth" Rate |_one| model::BANDWIDTH;
         /// banks of a memory, each with an open row
         "memory.banks" None |_one| model::BANKS;
         /// bytes per row of a memory

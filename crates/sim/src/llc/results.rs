@@ -15,7 +15,9 @@ use super::simulated::{Behind, Epoch, Progress, Run, Simulated};
 
 /// Returns the fields of a simulation in the document `terrace.sim.llc/1`, in the order of JSON.
 pub fn simulation() -> Vec<Field<Simulated>> {
-    let settings = effective().into_iter().map(|field| field.under("settings"));
+    let settings = effective()
+        .into_iter()
+        .map(|field| field.under("settings", "effective settings"));
     let results = fields! { Simulated;
         /// simulated accesses, warm-up included
         "accesses" None |one| one.pass.accesses;
@@ -234,7 +236,7 @@ fn memory<'a>() -> Vec<Field<Behind<'a>>> {
         /// lines that the DRAM cache in front of the memory transferred; null where there is none
         "dram_cache?": transfers() => |behind| behind.found.cache;
         /// bytes per second between the last level and the memory, in both directions
-        "bandwidth" None |behind| behind.bandwidth();
+        "bandwidth" Rate |behind| behind.bandwidth();
         /// energy of memory and DRAM cache; null where no powers are known
         "energy?": energy() => |behind| behind.found.energy;
         /// until cells wear out at this rate of writes with all cells written evenly (Fedorov 2016,

@@ -27,7 +27,9 @@ struct Of<'a> {
 
 /// Returns the fields of a simulation in the document `terrace.sim.mix/1`, in the order of JSON.
 pub fn simulation() -> Vec<Field<Simulated>> {
-    let settings = effective().into_iter().map(|field| field.under("settings"));
+    let settings = effective()
+        .into_iter()
+        .map(|field| field.under("settings", "effective settings"));
     let results = fields! { Simulated;
         /// results of each machine
         "runs": [run()] => |one| compared(one);

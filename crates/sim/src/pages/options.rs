@@ -215,8 +215,8 @@ fn tier() -> Vec<Setting> {
         "devices" "N": number(1..=1024, |m, devices| m.tier.devices = devices), default("1"),
             column("devices", "devices", Unit::None, |m| m.tier.devices.max(1)),
             fields(fields! { PageMachine;
-                /// bytes a second over all channels; null: no limit
-                "bandwidth" None |m| m.tier.timing.bandwidth;
+                /// what all channels transfer together; null: no limit
+                "bandwidth" Rate |m| m.tier.timing.bandwidth;
             });
         /// which waiting request goes next: plain (first come, first served), round-robin (over
         /// the classes), elevator (by place, as Linux's deadline scheduler), deadline (faults

@@ -28,8 +28,8 @@ pub struct Simulated {
 /// Returns the fields of a run in the document `terrace.sim.pages/1`.
 pub fn run() -> Vec<Field<Simulated>> {
     let settings = effective().into_iter().map(|field| {
-        let path = format!("settings.{}", field.path);
-        field.json(path).of(|one: &Simulated| &one.machine)
+        let field = field.under("settings", "effective settings");
+        field.of(|one: &Simulated| &one.machine)
     });
     let results = results().into_iter();
     let results = results.map(|field| field.of(|one: &Simulated| &one.outcome));
@@ -102,10 +102,7 @@ fn prefetching() -> Vec<Field<Outcome>> {
         /// the same by the constituents of a combination that named the pages
         "constituents": [constituent()] => |o| &o.constituents, column "", json "constituents?";
     };
-    let below = |field: Field<_>| {
-        let path = format!("prefetch.{}", field.path);
-        field.json(path)
-    };
+    let below = |field: Field<_>| field.under("prefetch", "what became of predictions");
     story.chain(further).map(below).collect()
 }
 
@@ -141,12 +138,12 @@ fn times() -> Vec<Field<Outcome>> {
         "program_threads" None |o| o.programs.iter().map(|one| u64::from(one.threads)).sum::<u64>(), json "";
     };
     times.extend(Times::fields().into_iter().map(|field| {
-        let path = format!("times_ns.{}", field.name);
         let column = match &*field.name {
             waiting @ ("read" | "evict") => format!("wait_{waiting}_ns"),
             part => format!("{part}_ns"),
         };
-        let field = field.json(path).column(column);
+        let field = field.column(column);
+        let field = field.under("times_ns", "time of all threads by cause");
         field.of(|outcome: &Outcome| &outcome.times)
     }));
     let timed = times.into_iter().map(|field| match &*field.name {

@@ -104,6 +104,7 @@ fn commands() -> Vec<Case> {
         "doctor",
         "list",
         "explain",
+        "schema",
     ] {
         let name = line.replace(' ', "_");
         let words = format!("--no-such is no option of `terrace {line}`");
@@ -130,6 +131,7 @@ fn commands() -> Vec<Case> {
         "calibrate a",
         "list policies a",
         "explain lru a",
+        "schema run a",
         "bench live a",
         "trace gen gups -o a b",
     ] {
@@ -497,7 +499,7 @@ fn live_only() -> Vec<Case> {
     ]
 }
 
-/// `list` and `explain`.
+/// `list`, `explain` and `schema`.
 fn lists() -> Vec<Case> {
     vec![
         case("list", "list").prints("predictors"),
@@ -522,5 +524,15 @@ fn lists() -> Vec<Case> {
         case("explain_to_full_disk", "explain lru")
             .output(Output::Full)
             .failure("cannot write"),
+        case("schema", "schema").prints("sim.pages"),
+        case("schema_of_a_kind", "schema run").prints("terrace.run/1"),
+        case("schema_unknown", "schema magic").usage("there are run, interval"),
+        case("schema_empty", "schema")
+            .argument("")
+            .usage("there are run, interval"),
+        case("schema_to_full_disk", "schema run")
+            .output(Output::Full)
+            .failure("cannot write"),
+        case("schema_without_reader", "schema run").output(Output::Broken),
     ]
 }
