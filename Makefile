@@ -172,7 +172,7 @@ soak-mount:
 # Boots kernels of Debian packages without KVM, so times in there mean nothing.
 test-vm:
 	@scripts/setup.sh $(VM_PACKAGES)
-	$(CARGO) build --release --locked -p terrace -p terrace-allocations -p terrace-extend-preload -p terrace-heap-c
+	$(CARGO) build --release --locked -p terrace -p terrace-preload-objects -p terrace-preload-extended -p terrace-heap-c
 	scripts/vm/test.sh
 
 check:
@@ -199,7 +199,7 @@ target/tools/bin/mdbook:
 
 # The crates that others would depend on, as they would be published.
 package:
-	$(CARGO) package --locked --no-verify $(foreach crate,base recorder policy heap trace,--package terrace-$(crate))
+	$(CARGO) package --locked --no-verify $(foreach crate,base preload-protocol recorder policy heap trace,--package terrace-$(crate))
 
 # Compares the interface of the heap with its baseline, and builds it with the oldest supported Rust.
 semver:
@@ -241,8 +241,8 @@ install-command:
 	@[ -e $(BUILT)/terrace ] || $(MAKE) --no-print-directory build
 	install -d $(BINARIES) $(RECORDER)
 	install -s -m 755 $(BUILT)/terrace $(BINARIES)
-	install -s -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_extend_preload.so \
-		$(BUILT)/libterrace_allocations.so $(RECORDER)
+	install -s -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_preload_extended.so \
+		$(BUILT)/libterrace_preload_objects.so $(RECORDER)
 	$(BUILT)/terrace manual $(DESTDIR)$(PREFIX)
 	install -d $(HELPERS) $(UNITS)
 	install -m 755 packaging/mount.terrace $(HELPERS)

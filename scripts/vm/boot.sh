@@ -24,7 +24,7 @@ cp -r "$here/guest" "$terrace" "$built/accounts" "$built/arrays" "$built/bank" "
     "$work/srv/"
 cp -r "$here/../../target/vm/suite" "$work/srv/"
 # Where terrace looks for the libraries that it puts into programs.
-cp "$built/libterrace_extend_preload.so" "$built/libterrace_allocations.so" "$work/srv/"
+cp "$built/libterrace_preload_extended.so" "$built/libterrace_preload_objects.so" "$work/srv/"
 # shellcheck disable=SC2046 # options are words
 timeout "${TIMEOUT:-1800}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -nographic -nic none -no-reboot \
     -kernel "$kernel/vmlinuz" -initrd "$kernel/initrd" \

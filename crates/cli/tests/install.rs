@@ -29,8 +29,8 @@ fn built(folder: &Path) -> PathBuf {
         fs::copy(terrace, built.join("terrace")).unwrap();
         for library in [
             "libterrace_recorder.so",
-            "libterrace_extend_preload.so",
-            "libterrace_allocations.so",
+            "libterrace_preload_extended.so",
+            "libterrace_preload_objects.so",
         ] {
             let made = terrace.with_file_name("deps").join(library);
             fs::copy(made, built.join(library)).unwrap();
@@ -73,7 +73,7 @@ fn what_is_installed_works_and_is_removed_again() {
     let version = printed(Command::new(usr.join("bin/terrace")).arg("--version"));
     assert!(version.starts_with("terrace "));
     assert!(usr.join("lib/terrace/libterrace_recorder.so").is_file());
-    let library = usr.join("lib/terrace/libterrace_extend_preload.so");
+    let library = usr.join("lib/terrace/libterrace_preload_extended.so");
     assert!(library.is_file());
 
     let pages = usr.join("share/man/man1");

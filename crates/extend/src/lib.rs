@@ -1,7 +1,7 @@
 //! Unmodified programs whose large mappings lie in extended memory.
 //!
-//! A library (`terrace-extend-preload`) is loaded into the program before all others. It puts large
-//! private anonymous mappings, and large blocks of `malloc`, into extended memory
+//! A library (`terrace-preload-extended`) is loaded into the program before all others. It puts
+//! large private anonymous mappings, and large blocks of `malloc`, into extended memory
 //! (`terrace-region`). The command [`start`s](session) the program with a [`Task`] in the
 //! environment, and reads the figures from a board in a file that both map, so that they are whole
 //! however the program ends.

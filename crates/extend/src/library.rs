@@ -2,9 +2,9 @@
 
 use terrace_base::Companion;
 
-/// The library of `terrace-extend-preload`.
+/// The library of `terrace-preload-extended`.
 pub const LIBRARY: Companion = Companion {
     kind: "library",
-    name: "libterrace_extend_preload.so",
+    name: "libterrace_preload_extended.so",
     variable: "TERRACE_EXTEND_LIBRARY",
 };

@@ -1,15 +1,17 @@
-//! Allocations that the program tells of ([`crate::told`]), and the code that made them.
+//! Allocations that the library in the program reports ([`terrace_preload_protocol::report`]), and
+//! the code that made them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use terrace_preload_protocol::report::{FRAMES, Report};
+
 use crate::frame::Frame;
 use crate::guest::Guest;
 use crate::pool::Pool;
-use crate::told::{FRAMES, Told};
 
-/// What the program has told.
+/// What the library has reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// What follows is not the program's.
@@ -38,14 +40,14 @@ struct Known {
 }
 
 impl Modules {
-    /// Returns what a call with these arguments tells; none where it does not make sense.
+    /// Returns what a call with these arguments reports; none where it does not make sense.
     pub fn event(&self, pool: &Pool, arguments: [u64; 5]) -> Option<Event> {
         let [kind, address, bytes, frames, count] = arguments;
-        if kind == Told::Begin as u64 {
+        if kind == Report::Begin as u64 {
             Some(Event::Begin)
-        } else if kind == Told::Freed as u64 {
+        } else if kind == Report::Freed as u64 {
             Some(Event::Freed(address))
-        } else if kind == Told::Allocated as u64 {
+        } else if kind == Report::Allocated as u64 {
             let guest = Guest::of_this_process();
             let count = usize::try_from(count).unwrap_or(FRAMES).min(FRAMES);
             let addresses =

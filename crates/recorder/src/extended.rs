@@ -1,7 +1,7 @@
 //! The pages to which a recording can be restricted: those that `terrace extend` would put into
 //! extended memory.
 //!
-//! These are the pages of private anonymous mappings from a size on, as `terrace-extend-preload`
+//! These are the pages of private anonymous mappings from a size on, as `terrace-preload`
 //! chooses them; a large block of `malloc` has such a mapping. Both rules have to agree. A table
 //! has a bit for each page of the address space, and takes memory only where bits were set. A
 //! forked child inherits it, as it inherits the mappings.

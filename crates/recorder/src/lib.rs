@@ -7,7 +7,7 @@
 //! compared with a copy of what was reported of it, and reported ([`observed`]); otherwise a run of
 //! accesses to a page says whether it left zeros there (`zeros`). A recording can be restricted to
 //! the large mappings that `terrace extend` extends (`extended`). Where allocations are asked for,
-//! a library in the program tells of them ([`told`], [`allocation`]). What orders threads is told,
+//! a library in the program reports them ([`allocation`]). What orders threads is told,
 //! too ([`order`]). `terrace-trace` uses this one as a Rust library, for the pool's layout.
 
 pub mod allocation;
@@ -34,5 +34,4 @@ pub mod record;
 mod shadow;
 mod site;
 mod stream;
-pub mod told;
 mod zeros;

@@ -4,6 +4,8 @@
 use std::ffi::c_uint;
 use std::sync::atomic::Ordering;
 
+use terrace_preload_protocol::report;
+
 use super::{RECORDER, Recorder, THREADED, Vcpu, follow_creation, note_change, share, vcpu};
 use crate::allocation::Event;
 use crate::call::Call;
@@ -11,7 +13,6 @@ use crate::discard;
 use crate::exec;
 use crate::order::{self, Order, SyncCall};
 use crate::qemu;
-use crate::told;
 
 /// Whether QEMU begins to generate code for several threads at a system call with these first and
 /// fourth arguments, if it has not yet: where a thread starts, and where memory is shared
@@ -65,7 +66,7 @@ pub(super) unsafe extern "C" fn on_syscall(
     let Some(vcpu) = (unsafe { vcpu(index) }) else {
         return;
     };
-    if number == told::NUMBER {
+    if number == report::NUMBER {
         note(recorder, vcpu, [a, b, c, d, e]);
         return;
     }

@@ -272,7 +272,7 @@ pub struct RecordSettings {
     /// Bytes of the least private anonymous mapping whose accesses are recorded, and no others;
     /// none: all accesses are.
     pub least_mapping: Option<u64>,
-    /// Whether the library in the program tells of allocations ([`crate::told`]); set by the
+    /// Whether the library in the program reports allocations ([`crate::allocation`]); set by the
     /// session that loads it.
     pub allocations: bool,
     /// Whether it is recorded where addresses come from; at [`Level::Accesses`] and

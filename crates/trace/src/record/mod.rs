@@ -14,9 +14,9 @@
 //! that becomes a program outside the emulator.
 //!
 //! With allocations ([`crate::allocation`]), a library that is loaded into the program
-//! (`terrace-allocations`) tells the plug-in of each. Its objects begin and end before a row of the
-//! thread that allocated or freed them; rows of other threads that are near may be on the wrong
-//! side, as rows of threads alternate in pieces.
+//! (`terrace-preload-objects`) reports each to the plug-in. Its objects begin and end before a row
+//! of the thread that allocated or freed them; rows of other threads that are near may be on the
+//! wrong side, as rows of threads alternate in pieces.
 //!
 //! With contents ([`crate::contents`]), the plug-in compares a page at the end of each run with a
 //! copy of what it reported, so what the kernel stores is seen, too; whole where a system call was
@@ -47,7 +47,7 @@ pub use request::{
 };
 pub use session::Session;
 pub use symbols::Symbols;
-pub use tools::{ALLOCATIONS as ALLOCATIONS_LIBRARY, Tools};
+pub use tools::{OBJECTS as OBJECTS_LIBRARY, Tools};
 
 pub use terrace_recorder::level::Level;
 pub use terrace_recorder::pool::RecordSettings;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use terrace_base::{
     Blocked, Context, Error, Exit, Inherited, Result, Signals, Target, User, process,
 };
+use terrace_preload_protocol::report;
 use terrace_recorder::lacked;
 use terrace_recorder::pool::{Pool, RecordSettings};
 use terrace_recorder::program::Emulator;
@@ -22,7 +23,7 @@ use super::pending::Pending;
 use super::recorded::{Cut, Progress, Recorded};
 use super::request::Request;
 use super::sanitized;
-use super::tools::{ALLOCATIONS, Tools};
+use super::tools::{OBJECTS, Tools};
 use super::watcher::Watcher;
 use crate::access::Block;
 use crate::channel::channel;
@@ -51,15 +52,13 @@ fn with_mappings_from(least: u64, before: Option<OsString>) -> OsString {
 
 /// The variable that names libraries which the dynamic linker loads before all others.
 const PRELOAD: &str = "LD_PRELOAD";
-/// The variable that tells the library in the program which objects to report.
-const LEAST_OBJECT: &str = "TERRACE_ALLOCATIONS_LEAST";
 
 /// Returns the libraries to load: the one that tells of allocations, that of the request, and those
 /// that were to be loaded before.
 fn preloaded(request: &Request, before: Option<OsString>) -> Result<Option<OsString>> {
     let mut libraries = Vec::new();
     if request.allocations.is_some() {
-        libraries.push(ALLOCATIONS.find()?.into_os_string());
+        libraries.push(OBJECTS.find()?.into_os_string());
     }
     libraries.extend(request.library.iter().map(|(file, _)| file.clone().into()));
     if libraries.is_empty() {
@@ -149,7 +148,7 @@ impl Session {
         command.envs(
             request
                 .allocations
-                .map(|least| (LEAST_OBJECT, least.to_string())),
+                .map(|least| (report::LEAST, least.to_string())),
         );
         command.envs(request.library.iter().map(|(_, variable)| variable.clone()));
         let mut inherited = Inherited::found();

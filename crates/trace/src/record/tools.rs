@@ -14,11 +14,11 @@ const PLUGIN: Companion = Companion {
     variable: "TERRACE_RECORDER",
 };
 
-/// The library of `terrace-allocations`, loaded into programs whose allocations are recorded or
+/// The library of `terrace-preload-objects`, loaded into programs whose allocations are recorded or
 /// placed.
-pub const ALLOCATIONS: Companion = Companion {
+pub const OBJECTS: Companion = Companion {
     kind: "library",
-    name: "libterrace_allocations.so",
+    name: "libterrace_preload_objects.so",
     variable: "TERRACE_ALLOCATIONS",
 };
 

@@ -1,6 +1,6 @@
 //! A placement in force: objects of its allocation sites stay in DRAM.
 //!
-//! The library in the program (`terrace-allocations`, or that of `terrace extend`) asks for each
+//! The library in the program (`terrace-preload`) asks for each
 //! new stack of calls whether its objects are placed; here the answers are found, by what the
 //! program's files say of the calls, as in recordings. A file that has no debug symbols any more,
 //! or another one, has other names, and nothing of it is placed.
@@ -22,8 +22,8 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 use terrace_base::{Bytes, Context, Error, Result};
-use terrace_placed::{FRAMES, MORE, PLACED, VARIABLE, task};
-use terrace_trace::record::{ALLOCATIONS_LIBRARY, Symbols};
+use terrace_preload_protocol::placement::{FRAMES, MORE, PLACED, VARIABLE, task};
+use terrace_trace::record::{OBJECTS_LIBRARY, Symbols};
 
 use grants::Grants;
 
@@ -155,7 +155,7 @@ impl Answers {
     /// # Errors
     /// A failure if the library is missing, or the limit cannot be raised.
     pub fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
-        let mut libraries = ALLOCATIONS_LIBRARY.find()?.into_os_string();
+        let mut libraries = OBJECTS_LIBRARY.find()?.into_os_string();
         if let Some(others) = std::env::var_os(PRELOAD) {
             libraries.push(":");
             libraries.push(others);
