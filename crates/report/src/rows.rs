@@ -72,7 +72,7 @@ impl Rows {
     }
 
     /// Returns the rows as a Parquet file of one row group. `message` is the schema's name in the
-    /// file, `metadata` its keys and values beside [`COLUMNS`].
+    /// file, `metadata` its keys and values beside those of the columns.
     ///
     /// # Errors
     /// A failure if the file cannot be made.
