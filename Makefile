@@ -96,7 +96,7 @@ help:
 	@echo 'make package     check that heap, policy and trace can be published'
 	@echo 'make clean       remove what was built'
 
-# Built for itself, in a third of the time of a release.
+# Built for itself, in two fifths of the time of a release.
 demo:
 	@scripts/setup.sh $(DEMO_PACKAGES)
 	$(CARGO) build --profile demo --locked -p terrace
