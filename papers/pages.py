@@ -17,7 +17,7 @@ from pathlib import Path
 PAPERS = Path(__file__).resolve().parent
 sys.path.insert(0, str(PAPERS))
 
-from jinja2 import Environment, StrictUndefined  # noqa: E402
+from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError  # noqa: E402
 
 import common  # noqa: E402
 from source import NUMBER, Source, Wrong, places, word  # noqa: E402
@@ -75,11 +75,14 @@ class Page:
             return environment.from_string(given).render()
 
         def row(claim):
+            if not {"claim", "paper", "ours"} <= set(claim) <= set(HEADS):
+                raise Wrong(f"a claim has {', '.join(HEADS)}, and this one {', '.join(claim)}")
             holds = None
             if "holds" in claim:
                 holds = bool(environment.compile_expression(claim["holds"])())
-            return [claim["claim"], text(claim["paper"]), text(claim["ours"]), HOLDS[holds],
-                    text(claim.get("why", ""))]
+            cells = [claim["claim"], text(claim["paper"]), text(claim["ours"]), HOLDS[holds],
+                     text(claim.get("why", ""))]
+            return [cell.replace("|", "\\|") for cell in cells]
 
         return common.table(HEADS, map(row, self.declared["claim"]))
 
@@ -117,6 +120,17 @@ def script(name):
         sys.path[:] = path
 
 
+def page(name):
+    """Returns a page with its text; an error says of which folder it is."""
+    try:
+        one = Page(name)
+        return one, one.rendered()
+    except (Wrong, TemplateError, tomllib.TOMLDecodeError, ValueError, TypeError, KeyError,
+            OSError) as error:
+        line = f", line {error.lineno}" if isinstance(error, TemplateSyntaxError) else ""
+        raise Wrong(f"papers/{name}{line}: {error}") from error
+
+
 def index(pages):
     """Returns the page of all claims."""
     parts = [f"## [{page.declared['paper']}]({page.name}.md)\n\n{page.claims()}\n"
@@ -126,8 +140,9 @@ def index(pages):
 
 def rendered():
     """Returns all pages by their file names."""
-    pages = [Page(name) for name in FOLDERS]
-    return {f"{page.name}.md": page.rendered() for page in pages} | {"papers.md": index(pages)}
+    pages = [page(name) for name in FOLDERS]
+    texts = {f"{one.name}.md": text for one, text in pages}
+    return texts | {"papers.md": index([one for one, _ in pages])}
 
 
 def main():

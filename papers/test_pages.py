@@ -101,6 +101,27 @@ class Pages(unittest.TestCase):
         self.assertNotEqual(before, after)
 
 
+class Claims(unittest.TestCase):
+    def table(self, **claim):
+        page = pages.Page("koob-2010")
+        page.declared = {"claim": [claim]}
+        return page.claims()
+
+    def test_a_line_in_a_cell_does_not_end_it(self):
+        table = self.table(claim="a | b", paper="1", ours="2", why="c")
+        self.assertIn("| a \\| b | 1 | 2 |", table)
+
+    def test_what_nothing_reads_is_refused(self):
+        with self.assertRaisesRegex(Wrong, "whyy"):
+            self.table(claim="a", paper="1", ours="2", whyy="c")
+        with self.assertRaises(Wrong):
+            self.table(claim="a", paper="1")
+
+    def test_an_error_names_its_folder(self):
+        with self.assertRaisesRegex(Wrong, "papers/there-is-none: "):
+            pages.page("there-is-none")
+
+
 class Percentages(unittest.TestCase):
     def setUp(self):
         self.page = object.__new__(pages.Page)

@@ -7,6 +7,8 @@ use std::ops::Range;
 
 /// Pages of a page table, beyond which a window by addresses does not reach.
 const TABLE: u64 = 512;
+/// The largest window by addresses, as a power of two (`SWAP_RA_ORDER_CEILING` of 64 bits).
+const CEILING: u32 = 5;
 /// Readahead hits with which the kernel begins: a full window.
 const FIRST_HITS: u64 = 4;
 
@@ -51,10 +53,14 @@ impl Window {
     }
 
     /// Returns the numbers of what the kernel reads at a fault on the page of this number, that
-    /// page included: at most 2 to the power of `cluster` (`vm.page-cluster`). The number is that
-    /// of a slot, or of a page of the address space.
+    /// page included: at most 2 to the power of `cluster` (`vm.page-cluster`), and by addresses at
+    /// most 32. The number is that of a slot, or of a page of the address space.
     pub fn read(&mut self, number: u64, by: Neighbours, cluster: u32) -> Range<u64> {
-        let most = 1 << cluster;
+        let most = 1
+            << match by {
+                Neighbours::Slots => cluster,
+                Neighbours::Addresses => cluster.min(CEILING),
+            };
         let (before, hits) = (self.last, std::mem::take(&mut self.hits));
         let is_next = |one: u64, other: u64| one.checked_sub(other) == Some(1);
         let wanted = match hits {
@@ -106,6 +112,16 @@ mod tests {
         );
         // Two pages behind each other begin it again.
         assert_eq!([1041].map(read), [2]);
+    }
+
+    #[test]
+    fn a_window_by_addresses_has_at_most_32_pages() {
+        for (by, most) in [(Neighbours::Addresses, 32), (Neighbours::Slots, 256)] {
+            let mut window = Window::default();
+            (0..1000).for_each(|page| window.hit(page, by));
+            let range = window.read(2048, by, 8);
+            assert_eq!(range.end - range.start, most);
+        }
     }
 
     #[test]

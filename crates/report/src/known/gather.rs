@@ -70,7 +70,9 @@ fn predictors() -> Vec<Known> {
             "predictors",
             Some("--prefetch of sim pages, sweep, validate"),
             "readahead",
-            "the kernel's readahead, in a window that follows the use of what it read; readahead:slots, readahead:fixed",
+            "the kernel's readahead: a window of addresses around each fault, the wider the more of it is used; \
+             readahead:slots: of places, where a swap area rotates; readahead:fixed: the whole block of \
+             places (before Linux 3.14)",
         ),
     ];
     let option = |entry: &Entry<prefetch::Make>| match entry.knows_future() {

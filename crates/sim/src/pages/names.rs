@@ -42,6 +42,13 @@ pub fn parse_prefetch(name: &str, cluster: u32) -> Result<Prefetch> {
     }
     match name {
         "off" => Ok(Prefetch::Off),
+        _ if name.split(':').next() == Some("readahead") => {
+            let kinds: Vec<_> = Around::VALUES.iter().map(|(kind, ..)| *kind).collect();
+            let kinds = kinds.join(", ");
+            Err(Error::usage(format!(
+                "there is no `{name}`; there are {kinds}"
+            )))
+        }
         _ => Spec::parse(name)
             .map(Prefetch::Predictor)
             .map_err(Error::usage),
@@ -72,6 +79,18 @@ impl Picos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_of_readahead() {
+        for (name, _, _) in Around::VALUES {
+            assert_eq!(parse_prefetch(name, 3).unwrap().to_string(), *name);
+        }
+        let error = parse_prefetch("readahead:slot", 3).unwrap_err().to_string();
+        assert!(
+            error.ends_with("there are readahead, readahead:slots, readahead:fixed"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn the_time_of_an_instruction() {

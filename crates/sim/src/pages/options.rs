@@ -106,10 +106,10 @@ fn policies() -> Vec<Setting> {
             column("eviction", "eviction", Unit::None, |m| m.eviction.to_string());
         /// what is fetched ahead
         "prefetch" "NAME": new(Values::List(Arc::new(ways))), default("off"), common(),
-            details("`off` is nothing, `readahead` what the kernel reads around each fault, in a window \
-                     that follows the use of what it read: addresses, with readahead:slots places of a \
-                     swap area that rotates, with readahead:fixed the whole block of places, as before \
-                     Linux 3.14. Predictors are listed by `terrace list predictors`. Settings follow a name, as in \
+            details("`off` is nothing. `readahead` reads what the kernel reads around a fault: a window \
+                     of addresses, the wider the more of it is used. `readahead:slots` has a window of \
+                     places of the swap area, as Linux on a disk that rotates, and `readahead:fixed` \
+                     reads the whole block of places, as Linux before 3.14. Predictors are listed by `terrace list predictors`. Settings follow a name, as in \
                      stream:depth=64,queue=fifo; `terrace explain stream` lists them."),
             column("prefetch", "prefetch", Unit::None, |m| m.prefetch.to_string());
         /// pages that `readahead` reads at once at most, as a power of two (vm.page-cluster)
