@@ -119,7 +119,7 @@ mod tests {
         for (by, most) in [(Neighbours::Addresses, 32), (Neighbours::Slots, 256)] {
             let mut window = Window::default();
             (0..1000).for_each(|page| window.hit(page, by));
-            let range = window.read(2048, by, 8);
+            let range = window.read(2304, by, 8);
             assert_eq!(range.end - range.start, most);
         }
     }
