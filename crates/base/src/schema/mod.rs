@@ -283,7 +283,8 @@ macro_rules! fields {
         $crate::schema::fields!(@to $fields $record; $($rest)*);
     };
     ($record:ty; $($entries:tt)+) => {{
-        let mut fields: Vec<$crate::schema::Field<$record>> = Vec::new();
+        // Not `Vec::new()`: of one field, clippy would have a `vec!` in its place.
+        let mut fields: Vec<$crate::schema::Field<$record>> = Vec::from([]);
         $crate::schema::fields!(@to fields $record; $($entries)+);
         fields
     }};
