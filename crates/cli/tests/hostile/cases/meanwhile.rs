@@ -114,16 +114,16 @@ fn times() -> Vec<Case> {
         .usage("--see-limit"),
         // Centuries: more than the clock of the machine holds.
         case("interval_of_centuries", RUN)
-            .and("--interval 5000000000000000h --interval-to {dir}/lines -- true")
+            .and("--interval 5000000h --interval-to {dir}/lines -- true")
             .leaves("lines")
             .live(),
         case("after_centuries", RUN)
-            .and("--after 5000000000000000h --json=- -- true")
+            .and("--after 5000000h --json=- -- true")
             .prints("terrace.run/1")
             .live(),
         case(
             "measure_for_centuries",
-            "run -q --dram 50% --measure 5000000000000000h -- sh -c",
+            "run -q --dram 50% --measure 5000000h -- sh -c",
         )
         .argument("exit 6")
         .code(6)
