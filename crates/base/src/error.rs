@@ -13,8 +13,8 @@ pub enum Kind {
     Failure,
 }
 
-/// An error as one sentence for users. A setting that the sentence names stands in single quotes,
-/// as in `'dram' is larger than the machine`: each front of the library writes it as its users do.
+/// An error as one sentence for users. A setting that the sentence names stands in quotes,
+/// as in `‘dram’ is larger than the machine`: each front of the library writes it as its users do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Kind, which decides the exit code.

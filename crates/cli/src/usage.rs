@@ -40,17 +40,18 @@ pub fn command() -> Command {
     with_negative_numbers(Terrace::command())
 }
 
-/// Writes the settings that a sentence of the library names, as in `'dram'`, as options: `--dram`.
+/// Writes the settings that a sentence of the library names, as in `‘dram’`, as options: `--dram`. Names
+/// of files hardly ever have such quotes.
 pub fn with_options(mut sentence: String) -> String {
     fn rename(command: &Command, sentence: &mut String) {
         for name in command.get_arguments().filter_map(Arg::get_long) {
-            *sentence = sentence.replace(&format!("'{name}'"), &format!("--{name}"));
+            *sentence = sentence.replace(&format!("‘{name}’"), &format!("--{name}"));
         }
         for sub in command.get_subcommands() {
             rename(sub, sentence);
         }
     }
-    if sentence.contains('\'') {
+    if sentence.contains('‘') {
         rename(&Terrace::command(), &mut sentence);
     }
     sentence
@@ -358,10 +359,10 @@ mod tests {
     #[test]
     fn settings_are_named_as_options_and_nothing_else_is() {
         let sentence =
-            "'tier-size' and 'dram' are for `dram`, and 'unknown' isn't; don't give 'l1' off";
+            "‘tier-size’ and ‘dram’ are for `dram`, and ‘unknown’ isn't in 'dram'; give ‘l1’ off";
         assert_eq!(
             with_options(sentence.to_owned()),
-            "--tier-size and --dram are for `dram`, and 'unknown' isn't; don't give --l1 off"
+            "--tier-size and --dram are for `dram`, and ‘unknown’ isn't in 'dram'; give --l1 off"
         );
     }
 }

@@ -54,7 +54,7 @@ impl Endurance {
             Some(digits) => {
                 let size = size.ok_or_else(|| {
                     Error::usage(format!(
-                        "`{text}` is of a size; give that of the flash with 'size'"
+                        "`{text}` is of a size; give that of the flash with ‘size’"
                     ))
                 })?;
                 (digits, size.0 as f64 * years * YEAR_DAYS)

@@ -257,7 +257,7 @@ impl PageTable {
 }
 
 fn too_many() -> Error {
-    Error::failure("the traces touch more pages than can be simulated; use 'limit'")
+    Error::failure("the traces touch more pages than can be simulated; use ‘limit’")
 }
 
 #[cfg(test)]

@@ -244,19 +244,19 @@ impl Layout {
             let Some(found) = index.and_then(|index| roles.get_mut(index)) else {
                 return Err(match place {
                     Place::Number(number) => format!(
-                        "'columns' says that {role_name} is column {number}, and the first line \
+                        "‘columns’ says that {role_name} is column {number}, and the first line \
                          has {}",
                         first.len()
                     ),
                     Place::Name(name) => format!(
-                        "'columns' says that {role_name} is the column `{name}`, and the first \
+                        "‘columns’ says that {role_name} is the column `{name}`, and the first \
                          line has none of this name"
                     ),
                 });
             };
             if let Some(other) = found.replace(*role) {
                 return Err(format!(
-                    "'columns' says that one column is {} and {role_name}",
+                    "‘columns’ says that one column is {} and {role_name}",
                     other.name()
                 ));
             }

@@ -64,7 +64,7 @@ impl Disk {
             None if there > 0 => there,
             None => {
                 return Err(Error::usage(format!(
-                    "{name} is not there yet; give the size of the flash with 'size'"
+                    "{name} is not there yet; give the size of the flash with ‘size’"
                 )));
             }
         };
@@ -109,7 +109,7 @@ fn full(path: &Path, bytes: u64, error: &io::Error) -> Error {
     let name = path.display();
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => Error::failure(format!(
-            "the file system of the flash file {name} has no room for {}; give a smaller 'size'",
+            "the file system of the flash file {name} has no room for {}; give a smaller ‘size’",
             Bytes(bytes)
         )),
         _ => Error::failure(format!("cannot use the flash file {name}: {error}")),

@@ -233,7 +233,7 @@ fn one<'a>(mut groups: Vec<Group<'a>>, kind: &str, name: &str, advice: &str) -> 
             groups.push(last);
             let names = groups.iter().map(|(_, group)| group.display().to_string());
             Err(Error::usage(format!(
-                "{} {kind}s match `{name}`; name one by 'cgroup': {}",
+                "{} {kind}s match `{name}`; name one by ‘cgroup’: {}",
                 groups.len(),
                 names.collect::<Vec<_>>().join(", ")
             )))

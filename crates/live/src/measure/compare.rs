@@ -300,7 +300,7 @@ impl Performance<'_> {
             }
             false => {
                 "a first run without a limit measures the footprint; it ends when the program ends; for a program \
-                 that does not end by itself, as a server, give 'measure' 30s or 'footprint' SIZE"
+                 that does not end by itself, as a server, give ‘measure’ 30s or ‘footprint’ SIZE"
             }
         };
         let step = self.step(Way::AllDram);
@@ -309,7 +309,7 @@ impl Performance<'_> {
         if !outcome.exit.success() && self.session.asked_to_end().is_none() {
             return Err(Error::failure(
                 "the program failed in the run that was to measure its footprint; \
-                 give 'footprint' SIZE, or make it succeed",
+                 give ‘footprint’ SIZE, or make it succeed",
             ));
         }
         Ok(outcome.footprint)

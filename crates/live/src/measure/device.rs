@@ -72,7 +72,7 @@ impl Device {
 pub fn measure(directory: &Path) -> Result<Device> {
     let why = || {
         format!(
-            "cannot measure the device of {}; name another with 'tier'",
+            "cannot measure the device of {}; name another with ‘tier’",
             directory.display()
         )
     };

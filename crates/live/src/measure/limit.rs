@@ -12,7 +12,7 @@ const SMALLEST: Bytes = Bytes(1 << 20);
 fn enough(budget: Bytes) -> Result<()> {
     match budget < SMALLEST {
         true => Err(Error::usage(format!(
-            "{budget} of DRAM are too few for any program to run in; give 'dram' {SMALLEST} or more"
+            "{budget} of DRAM are too few for any program to run in; give ‘dram’ {SMALLEST} or more"
         ))),
         false => Ok(()),
     }
@@ -38,13 +38,13 @@ pub fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
         Dram::Bytes(bytes) => return enough(bytes).map(|()| bytes),
         Dram::Share(share) => share,
     };
-    let missing = "a share of the footprint needs the footprint; give 'footprint' SIZE";
+    let missing = "a share of the footprint needs the footprint; give ‘footprint’ SIZE";
     let footprint = footprint.ok_or_else(|| Error::usage(missing))?;
     let bytes = Bytes((footprint.0 as f64 * share) as u64);
     match bytes < SMALLEST {
         true => Err(Error::usage(format!(
             "{bytes} of DRAM, that share of a footprint of {footprint}, are too few to run in; give \
-             'dram' as a size"
+             ‘dram’ as a size"
         ))),
         false => Ok(bytes),
     }
@@ -61,13 +61,13 @@ mod tests {
         let error = limit(Dram::Share(0.01), footprint).unwrap_err().to_string();
         assert!(error.contains("too few to run in"), "{error}");
         assert!(
-            !error.contains("'footprint'"),
+            !error.contains("‘footprint’"),
             "validate has no such option: {error}"
         );
         assert_eq!(limit(Dram::Bytes(SMALLEST), None), Ok(SMALLEST));
         let error = limit(Dram::Bytes(Bytes(4096)), None);
         let error = error.unwrap_err().to_string();
-        assert!(error.contains("'dram' 1.00 MiB or more"), "{error}");
+        assert!(error.contains("‘dram’ 1.00 MiB or more"), "{error}");
         assert!(limit(Dram::Share(0.5), None).is_err());
     }
 }

@@ -114,7 +114,7 @@ impl Nodes {
         let policy = spec.policy(rest.pages() as usize).map_err(Error::usage)?;
         let Some(mut policy) = policy else {
             return Err(Error::usage(format!(
-                "`{}` is of memory that processors cannot address; name another 'migration'",
+                "`{}` is of memory that processors cannot address; name another ‘migration’",
                 spec.entry().name
             )));
         };
@@ -140,7 +140,7 @@ impl Nodes {
         let unseen = self.own && !moves_nothing(spec);
         let alike = alike.then_some(
             "loads from both nodes take the same time, as measured, so `benefit` moves nothing; if the fast one has more \
-             bandwidth, name 'migration' hot",
+             bandwidth, name ‘migration’ hot",
         );
         let unseen = unseen.then_some(
             "the slow node is that of the processors, to which the kernel shows no access of a program with one thread: the \
@@ -202,7 +202,7 @@ fn dram_beside<'a>(nodes: &'a [Node], slow: &Node) -> Result<&'a Node> {
     match is_faster(slow, fast) {
         true => Err(Error::usage(format!(
             "the kernel counts node {} as faster memory than node {}, which has the processors; the tier has to be \
-             slower: name 'tier' node:{}",
+             slower: name ‘tier’ node:{}",
             slow.id, fast.id, fast.id
         ))),
         false => Ok(fast),

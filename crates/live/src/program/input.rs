@@ -136,7 +136,7 @@ fn spool(
     let cannot_write = |error: io::Error| {
         Error::failure(format!(
             "standard input cannot be kept in {} for several runs: {error}; name a directory \
-             with room for it with 'tier', or give the input as a file",
+             with room for it with ‘tier’, or give the input as a file",
             directory.display()
         ))
     };

@@ -134,7 +134,7 @@ impl Invocation {
             )),
             (Some(libc::EACCES), Some(user)) => Error::usage(format!(
                 "the user {} may not run {name}; give that user access to it and to the \
-                 directories above it, or name another user with 'user'",
+                 directories above it, or name another user with ‘user’",
                 user.name()
             )),
             _ => Error::usage(format!("cannot run {name}: {error}")),

@@ -111,7 +111,7 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
     session.use_active_areas();
     let way = Way::Terrace(Policies::fetching(request.prefetch.clone()));
     let engine = session.engine(&way, observer)?.ok_or_else(|| {
-        Error::failure("there is nothing to attach for; name a predictor with 'prefetch'")
+        Error::failure("there is nothing to attach for; name a predictor with ‘prefetch’")
     })?;
     let page_cluster = sysctl::current().unwrap_or_default();
     let readahead = session.take_readahead(&way, observer)?;

@@ -67,14 +67,14 @@ impl Session {
             && !engine.learn(&file.read()?)
         {
             return Err(Error::usage(format!(
-                "`{}` learns nothing from earlier runs; use 'learn' with auto or replay",
+                "`{}` learns nothing from earlier runs; use ‘learn’ with auto or replay",
                 policies.prefetch
             )));
         }
         if engine.cannot_pay() {
             observer(Event::Notice(&format!(
                 "on this tier a fault takes {} us and a fetch {} us, so fetching ahead cannot pay; \
-                 the kernel is left alone ('prefetch' stream fetches all the same)",
+                 the kernel is left alone (‘prefetch’ stream fetches all the same)",
                 costs.demand.as_micros(),
                 costs.fetch.as_micros()
             )));

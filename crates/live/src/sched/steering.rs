@@ -72,7 +72,7 @@ impl Plan {
         match ways.is_empty() {
             true => Err(Error::failure(
                 "turns cannot be made longer here: rotation needs CAP_SYS_NICE, or a limit of nice values \
-                 (ulimit -e) of 20 and more, and slices need Linux 6.12; run as root, or take 'slice' off",
+                 (ulimit -e) of 20 and more, and slices need Linux 6.12; run as root, or take ‘slice’ off",
             )),
             false => Ok(ways),
         }

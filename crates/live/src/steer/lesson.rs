@@ -52,7 +52,7 @@ impl LessonFile {
         let directory = self.0.parent().filter(|it| !it.as_os_str().is_empty());
         match directory {
             Some(directory) if !directory.is_dir() => Err(Error::usage(format!(
-                "there is no directory for {}, which 'learn' names; make it, or name another file",
+                "there is no directory for {}, which ‘learn’ names; make it, or name another file",
                 self.0.display()
             ))),
             _ => self.read().map(drop),
@@ -67,7 +67,7 @@ impl LessonFile {
         let name = self.0.display();
         let foreign = |why: &dyn std::fmt::Display| {
             Error::usage(format!(
-                "{name} was not written by a run with 'learn': {why}; name another file, which \
+                "{name} was not written by a run with ‘learn’: {why}; name another file, which \
                  need not be there yet"
             ))
         };

@@ -56,7 +56,7 @@ impl Demand {
         let directory = directory.display();
         if let Some(allowed) = self.allowed.filter(|allowed| *allowed > half) {
             return Err(Error::usage(format!(
-                "a tier of {allowed} ('tier-size') is more than half of the {free} that {directory} has free; \
+                "a tier of {allowed} (‘tier-size’) is more than half of the {free} that {directory} has free; \
                  name at most {half}, or another directory"
             )));
         }
@@ -87,7 +87,7 @@ impl Demand {
     fn check(&self) -> Result<()> {
         match self.allowed {
             Some(allowed) if allowed < self.least() => Err(Error::usage(format!(
-                "a tier of {allowed} ('tier-size') is too small, for {} are needed: what the program has beyond \
+                "a tier of {allowed} (‘tier-size’) is too small, for {} are needed: what the program has beyond \
                  its DRAM, and at least {SMALLEST}; name a larger one",
                 self.least()
             ))),

@@ -14,7 +14,7 @@ pub(super) fn claim(path: &Path, needed: Bytes, force: bool) -> Result<Claim> {
     match &claim.data {
         Some(what) if !force => Err(Error::usage(format!(
             "the device {} holds data ({what}), which swapping would destroy; name another, \
-             or add 'force' if that is not needed",
+             or add ‘force’ if that is not needed",
             path.display()
         ))),
         _ => Ok(claim),

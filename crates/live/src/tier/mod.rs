@@ -128,7 +128,7 @@ impl Tier {
         }
         let tier = match spec {
             Spec::Existing if demand.allowed.is_some() => Err(Error::usage(
-                "'tier' existing is the machine's own swap, whose size is the administrator's; leave 'tier-size' out",
+                "‘tier’ existing is the machine's own swap, whose size is the administrator's; leave ‘tier-size’ out",
             )),
             Spec::Existing => existing(),
             Spec::Node(_) => spec.require_swap().map(|()| Self::default()),
@@ -458,7 +458,7 @@ fn existing() -> Result<Tier> {
         _ => "the machine swaps only to what other runs of terrace have made for themselves",
     };
     Err(Error::usage(format!(
-        "{found}, so there is no existing tier; leave 'tier' out, or switch a swap area on (swapon)"
+        "{found}, so there is no existing tier; leave ‘tier’ out, or switch a swap area on (swapon)"
     )))
 }
 

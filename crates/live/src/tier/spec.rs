@@ -138,7 +138,7 @@ impl Spec {
     pub fn require_swap(&self) -> Result<()> {
         match self {
             Self::Node(_) => Err(Error::usage(
-                "a memory node is no swap area; 'tier' node:N is for terrace run alone",
+                "a memory node is no swap area; ‘tier’ node:N is for terrace run alone",
             )),
             _ => Ok(()),
         }

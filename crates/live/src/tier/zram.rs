@@ -83,7 +83,7 @@ pub(super) fn require_writeback(number: u32) -> Result<()> {
         true => Ok(()),
         false => Err(Error::failure(
             "this kernel's zram cannot write idle pages to a disk (CONFIG_ZRAM_WRITEBACK is off); name the \
-             disk alone with 'tier', and have zswap compress in front of it: 'zswap' auto:shrinker=on",
+             disk alone with ‘tier’, and have zswap compress in front of it: ‘zswap’ auto:shrinker=on",
         )),
     }
 }

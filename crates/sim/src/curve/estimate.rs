@@ -23,7 +23,7 @@ impl Estimate {
         let samples = sampling.pages(pages);
         if samples.contains(&0) {
             return Err(Error::usage(format!(
-                "of {pages} pages, a rate of {} in {} samples leaves one of them without a page; give a higher 'rate'",
+                "of {pages} pages, a rate of {} in {} samples leaves one of them without a page; give a higher ‘rate’",
                 sampling.rate(),
                 sampling.samples
             )));
@@ -122,6 +122,6 @@ mod tests {
         let error = Estimate::new(sampling, 25, 100)
             .err()
             .map(|error| error.to_string());
-        assert!(error.is_some_and(|error| error.contains("higher 'rate'")));
+        assert!(error.is_some_and(|error| error.contains("higher ‘rate’")));
     }
 }

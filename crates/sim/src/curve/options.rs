@@ -62,7 +62,7 @@ fn policies(text: &str) -> terrace_base::Result<Set> {
     Ok(Set::new(move |curve: &mut CurveSettings, ()| {
         let policies = Spec::parse_list(&text);
         curve.policies =
-            policies.map_err(|error| Error::usage(format!("'replacement': {error}")))?;
+            policies.map_err(|error| Error::usage(format!("‘replacement’: {error}")))?;
         Ok(())
     }))
 }

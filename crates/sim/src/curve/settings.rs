@@ -108,7 +108,7 @@ impl CurveSettings {
         let simulated = self.policies.iter().find(|policy| !is_stack(policy));
         match (&self.sizes, simulated) {
             (Sizes::All, Some(policy)) => Err(Error::usage(format!(
-                "{policy} would be simulated at every size by itself; name sizes, as in 'dram' 10%,20%, or ask for \
+                "{policy} would be simulated at every size by itself; name sizes, as in ‘dram’ 10%,20%, or ask for \
                  all of lru alone"
             ))),
             _ => Ok(()),

@@ -123,7 +123,7 @@ impl Frames {
             Pool::Colours(colours) => colours.take(program, of.faults.pages),
         };
         let frame = frame.ok_or_else(|| {
-            Error::usage("the programs touch more pages than there is memory; give 'pages' more, as jit:memory=8G")
+            Error::usage("the programs touch more pages than there is memory; give ‘pages’ more, as jit:memory=8G")
         })?;
         of.faults.pages += 1;
         of.faults.contiguity_misses += u64::from(of.next != Some(frame));
@@ -154,7 +154,7 @@ impl Runs {
     fn new(settings: &Batches, seed: u64) -> Result<Self> {
         let runs = settings.memory.pages() / settings.run;
         let bytes = Bytes(runs * size_of::<u64>() as u64);
-        memory::require(bytes, "the free frames of 'pages'")?;
+        memory::require(bytes, "the free frames of ‘pages’")?;
         Ok(Self {
             settings: settings.clone(),
             runs: shuffled(runs, seed),

@@ -122,13 +122,13 @@ impl Grid {
         };
         if settings.traffic && settings.llcs.len() > 1 {
             return Err(Error::usage(
-                "'traffic' is that of one cache; give one policy and one size",
+                "‘traffic’ is that of one cache; give one policy and one size",
             ));
         }
         let given = settings.flushes.ips.len();
         if given != 0 && given != extent.programs {
             return Err(Error::usage(format!(
-                "'flush-ip' names {given} instructions for {} traces; give one for each, or off",
+                "‘flush-ip’ names {given} instructions for {} traces; give one for each, or off",
                 extent.programs
             )));
         }
@@ -166,7 +166,7 @@ impl Memories {
             (0, _) => self.backings(catalogue),
             (1, 1) => Ok(Vec::new()),
             _ => Err(Error::usage(
-                "'memory' none goes with no other memory; name none, or memories",
+                "‘memory’ none goes with no other memory; name none, or memories",
             )),
         }
     }
@@ -228,7 +228,7 @@ impl WarmupChoice {
                 Ok(Warmup::Accesses((share * accesses as f64) as u64))
             }
             (Self::Share(_), None) => Err(Error::usage(
-                "a share of what is not known beforehand cannot be the warm-up; give 'warmup' as a number of requests",
+                "a share of what is not known beforehand cannot be the warm-up; give ‘warmup’ as a number of requests",
             )),
         }
     }

@@ -265,13 +265,13 @@ fn each(programs: &[Program], cores: Option<usize>) -> Result<usize> {
     let each = cores / count;
     if cores == 0 || cores > MOST_CORES || !cores.is_multiple_of(count) {
         return Err(Error::usage(format!(
-            "{count} programs cannot share {cores} cores evenly; give 'cores' as a multiple of {count}, at most {MOST_CORES}"
+            "{count} programs cannot share {cores} cores evenly; give ‘cores’ as a multiple of {count}, at most {MOST_CORES}"
         )));
     }
     for (program, made_with) in programs.iter().zip(made_with) {
         if let Some(made_with) = made_with.filter(|made_with| *made_with != each) {
             return Err(Error::usage(format!(
-                "{} has the requests of {made_with} cores, which cannot be simulated on {each}; give 'cores' {}",
+                "{} has the requests of {made_with} cores, which cannot be simulated on {each}; give ‘cores’ {}",
                 program.name(),
                 made_with * count
             )));

@@ -93,16 +93,16 @@ fn cannot(meta: &Meta, rows: Rows, settings: &LlcMachine) -> Option<String> {
     }
     if is(meta, &LEVELS, "lines") && settings.line < LINE {
         return Some(format!(
-            "is a trace of lines of {LINE} bytes; give 'line' {LINE} or more"
+            "is a trace of lines of {LINE} bytes; give ‘line’ {LINE} or more"
         ));
     }
     if rows != Rows::Accesses && settings.private.iter().any(Option::is_some) {
         return Some(
-            "has passed private levels already; switch them off with 'l1' off 'l2' off".to_owned(),
+            "has passed private levels already; switch them off with ‘l1’ off ‘l2’ off".to_owned(),
         );
     }
     let line = number(meta, MARK).filter(|line| *line != settings.line);
-    line.map(|line| format!("has requests for lines of {line} bytes; give 'line' {line}"))
+    line.map(|line| format!("has requests for lines of {line} bytes; give ‘line’ {line}"))
 }
 
 #[cfg(test)]
@@ -148,11 +148,11 @@ mod tests {
             (&[pages], 64, true, Some("terrace sim pages")),
             (&[("level", "pages")], 64, true, Some("terrace sim pages")),
             (&[lines], 64, true, None),
-            (&[lines], 32, true, Some("'line' 64")),
-            (&[FILTERED], 64, true, Some("'l1' off")),
+            (&[lines], 32, true, Some("‘line’ 64")),
+            (&[FILTERED], 64, true, Some("‘l1’ off")),
             (&[FILTERED], 64, false, None),
             (&[(MARK, "64")], 64, false, None),
-            (&[(MARK, "64")], 32, false, Some("'line' 64")),
+            (&[(MARK, "64")], 32, false, Some("‘line’ 64")),
         ] {
             let (meta, settings) = (meta(about), settings(line, private));
             let found = cannot(&meta, rows(&meta), &settings);

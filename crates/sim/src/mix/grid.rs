@@ -61,10 +61,10 @@ impl Grid {
         tasks.ok_or_else(|| {
             Error::usage(match self.tasks_per_core {
                 None => format!(
-                    "the traces ({traces}) cannot be shared evenly by {cores} cores; give 'cores', or 'tasks-per-core' to have traces run several times"
+                    "the traces ({traces}) cannot be shared evenly by {cores} cores; give ‘cores’, or ‘tasks-per-core’ to have traces run several times"
                 ),
                 Some(each) => format!(
-                    "the traces ({traces}) are more than {each} tasks for each of {cores} cores; give 'tasks-per-core' or 'cores' more"
+                    "the traces ({traces}) are more than {each} tasks for each of {cores} cores; give ‘tasks-per-core’ or ‘cores’ more"
                 ),
             })
         })

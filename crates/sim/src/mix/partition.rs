@@ -64,7 +64,7 @@ impl Partition {
 fn equal(ways: usize, tasks: usize) -> Result<Vec<usize>> {
     if ways < tasks {
         return Err(Error::usage(format!(
-            "{ways} ways are too few for {tasks} tasks; give 'ways' {tasks} or more, or 'partition' off"
+            "{ways} ways are too few for {tasks} tasks; give ‘ways’ {tasks} or more, or ‘partition’ off"
         )));
     }
     let more = |task| usize::from(task < ways % tasks);

@@ -177,26 +177,26 @@ pub(super) fn require_counts(settings: &PageMachine) -> Result<()> {
     let plain = Tier::untimed();
     let tier = &settings.tier;
     let asked = [
-        ("'prefetch'", !matches!(settings.prefetch, Prefetch::Off)),
-        ("'eviction'", settings.eviction != eviction::Spec::default()),
-        ("'staging'", settings.staging > 0),
+        ("‘prefetch’", !matches!(settings.prefetch, Prefetch::Off)),
+        ("‘eviction’", settings.eviction != eviction::Spec::default()),
+        ("‘staging’", settings.staging > 0),
         (
-            "'migration'",
+            "‘migration’",
             settings.migration != migration::Spec::default(),
         ),
-        ("'place'", settings.place.is_some()),
-        ("'write'", settings.writing.is_asked()),
-        ("'zero-pages'", settings.zero_pages != ZeroPages::default()),
-        ("'endurance'", tier.rated.is_some()),
-        ("'read-latency'", tier.timing.read != plain.timing.read),
-        ("'write-latency'", tier.timing.write != plain.timing.write),
-        ("'channels'", tier.timing.channels != plain.timing.channels),
-        ("'devices'", tier.devices != plain.devices),
+        ("‘place’", settings.place.is_some()),
+        ("‘write’", settings.writing.is_asked()),
+        ("‘zero-pages’", settings.zero_pages != ZeroPages::default()),
+        ("‘endurance’", tier.rated.is_some()),
+        ("‘read-latency’", tier.timing.read != plain.timing.read),
+        ("‘write-latency’", tier.timing.write != plain.timing.write),
+        ("‘channels’", tier.timing.channels != plain.timing.channels),
+        ("‘devices’", tier.devices != plain.devices),
     ];
     match asked.iter().find(|(_, asked)| *asked) {
         None => Ok(()),
         Some((option, _)) => Err(Error::usage(format!(
-            "'memory' none counts misses and what is written, without a clock; {option} needs one: \
+            "‘memory’ none counts misses and what is written, without a clock; {option} needs one: \
              leave it out, or name a memory"
         ))),
     }

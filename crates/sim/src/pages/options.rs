@@ -415,7 +415,7 @@ fn threads(text: &str) -> Result<Set> {
     let threads = whole(0..=u32::MAX)(text)?;
     Ok(Set::new(move |choice, _| {
         if threads == 0 {
-            let none = "a program has at least one thread; 'threads' 0 is none";
+            let none = "a program has at least one thread; ‘threads’ 0 is none";
             return Err(Error::usage(none));
         }
         choice.machine.threads = Some(threads);

@@ -65,7 +65,7 @@ pub fn watch(
     }
     if machines.iter().any(|machine| machine.tier.untimed) && workload.programs() > 1 {
         return Err(Error::usage(
-            "clocks decide how several traces run on one machine, and 'memory' none has none; name \
+            "clocks decide how several traces run on one machine, and ‘memory’ none has none; name \
              one trace, or a memory",
         ));
     }

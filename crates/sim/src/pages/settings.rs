@@ -236,37 +236,37 @@ impl PageMachine {
             return match &self.place {
                 None => Ok(None),
                 Some(_) => Err(Error::usage(
-                    "'place' is for slow memory that serves lines by itself; give 'migration' never, or another policy",
+                    "‘place’ is for slow memory that serves lines by itself; give ‘migration’ never, or another policy",
                 )),
             };
         }
         let line = self.tier.line_ps.ok_or_else(|| {
             Error::usage(format!(
-                "{} serves no lines; give 'slow-line', a memory that does, or 'migration' fault",
+                "{} serves no lines; give ‘slow-line’, a memory that does, or ‘migration’ fault",
                 self.tier.name
             ))
         })?;
         if !matches!(self.prefetch, Prefetch::Off) || self.eviction != eviction::Spec::default() {
             return Err(Error::usage(format!(
-                "'prefetch' and 'eviction' act on faults, and 'migration' {} has none; leave them out",
+                "‘prefetch’ and ‘eviction’ act on faults, and ‘migration’ {} has none; leave them out",
                 self.migration
             )));
         }
         if self.initial != Initial::default() {
             return Err(Error::usage(format!(
-                "'initial' is for pages that come in by faults, and 'migration' {} has none; leave it out",
+                "‘initial’ is for pages that come in by faults, and ‘migration’ {} has none; leave it out",
                 self.migration
             )));
         }
         if self.zero_pages != ZeroPages::default() {
             return Err(Error::usage(format!(
-                "'zero-pages' is for pages that come in by faults, and 'migration' {} has none; leave it out",
+                "‘zero-pages’ is for pages that come in by faults, and ‘migration’ {} has none; leave it out",
                 self.migration
             )));
         }
         if self.writing.is_asked() {
             return Err(Error::usage(format!(
-                "'write' counts pages that leave DRAM, and under 'migration' {} lines are written as well; leave it out",
+                "‘write’ counts pages that leave DRAM, and under ‘migration’ {} lines are written as well; leave it out",
                 self.migration
             )));
         }

@@ -241,7 +241,7 @@ impl Workload {
         match programs.all(|program| program.source.meta().has_contents) {
             true => Ok(()),
             false => Err(Error::usage(
-                "'write' needs to know what pages hold, and a trace does not tell; record it with \
+                "‘write’ needs to know what pages hold, and a trace does not tell; record it with \
                  `terrace record --contents`",
             )),
         }
@@ -255,7 +255,7 @@ impl Workload {
         match self.tell_zeros() {
             true => Ok(()),
             false => Err(Error::usage(
-                "'zero-pages' dropped needs to know which pages hold zeros, and a trace does not tell; record it with \
+                "‘zero-pages’ dropped needs to know which pages hold zeros, and a trace does not tell; record it with \
                  `terrace record --level pages`",
             )),
         }

@@ -433,7 +433,7 @@ mod placed {
             .bypass()
             .unwrap_err();
         assert!(
-            error.to_string().contains("give 'migration' never"),
+            error.to_string().contains("give ‘migration’ never"),
             "{error}"
         );
         let other = placement(directory.path(), &FILE.replace("s0+", "s7+"));

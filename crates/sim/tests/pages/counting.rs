@@ -176,12 +176,12 @@ type Change = fn(&mut PageMachine);
 fn what_a_clock_decides_is_refused() {
     let workload = || Workload::new(vec![trace(&touches(&[(1, false)]), 1)], None).unwrap();
     let changes: [(&str, Change); 4] = [
-        ("'staging'", |machine| machine.staging = 1),
-        ("'prefetch'", |machine| {
+        ("‘staging’", |machine| machine.staging = 1),
+        ("‘prefetch’", |machine| {
             machine.prefetch = readahead(Around::Addresses, 3);
         }),
-        ("'channels'", |machine| machine.tier.timing.channels = 2),
-        ("'devices'", |machine| machine.tier.devices = 2),
+        ("‘channels’", |machine| machine.tier.timing.channels = 2),
+        ("‘devices’", |machine| machine.tier.devices = 2),
     ];
     for (option, change) in changes {
         let mut machine = untimed(&settings(2));

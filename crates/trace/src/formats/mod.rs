@@ -178,8 +178,8 @@ fn require_table(path: &Path, input: &Input, format: Option<Format>) -> Result<(
         None => return Ok(()),
     };
     Err(Error::usage(format!(
-        "'columns' says what the columns of a csv hold, and the trace `{}` is {what}; leave \
-         'columns' away",
+        "‘columns’ says what the columns of a csv hold, and the trace `{}` is {what}; leave \
+         ‘columns’ away",
         path.display()
     )))
 }

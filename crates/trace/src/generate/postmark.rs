@@ -62,7 +62,7 @@ impl Postmark {
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         if self.least.0 == 0 || self.least > self.most {
             return Err(Error::usage(format!(
-                "files from {} to {} are none; give 'least' and 'most' as 400000 and 800000",
+                "files from {} to {} are none; give ‘least’ and ‘most’ as 400000 and 800000",
                 self.least, self.most
             )));
         }
@@ -300,7 +300,7 @@ mod tests {
                 ..postmark(1, 1)
             };
             let error = kind.source(&settings(1, 1 << 20, 1)).err().unwrap();
-            assert!(error.to_string().contains("'least'"), "{error}");
+            assert!(error.to_string().contains("‘least’"), "{error}");
         }
     }
 }

@@ -89,14 +89,14 @@ impl Request {
         let settings = self.settings;
         if settings.least_mapping.is_some() && settings.filtered {
             return Err(Error::usage(
-                "'extended' leaves accesses out that private caches would see, so 'filter' l1l2 would be wrong; give \
+                "‘extended’ leaves accesses out that private caches would see, so ‘filter’ l1l2 would be wrong; give \
                  only one of them",
             ));
         }
         if settings.depends && (settings.level != Level::Accesses || settings.filtered) {
             return Err(Error::usage(
-                "'dependences' says from which load each address comes, so it needs all accesses; leave 'level', \
-                 'filter' and 'contents' away",
+                "‘dependences’ says from which load each address comes, so it needs all accesses; leave ‘level’, \
+                 ‘filter’ and ‘contents’ away",
             ));
         }
         if !settings.contents {
@@ -104,18 +104,18 @@ impl Request {
         }
         if self.allocations.is_some() {
             return Err(Error::usage(
-                "'allocations' and 'contents' cannot be recorded together; record twice, with one of them each",
+                "‘allocations’ and ‘contents’ cannot be recorded together; record twice, with one of them each",
             ));
         }
         if settings.level != Level::Pages {
             return Err(Error::usage(format!(
-                "'contents' says what pages hold, and 'level' {} records no runs of pages; give 'level' pages",
+                "‘contents’ says what pages hold, and ‘level’ {} records no runs of pages; give ‘level’ pages",
                 settings.level.name()
             )));
         }
         match settings.filtered {
             true => Err(Error::usage(
-                "'contents' needs every access, and 'filter' l1l2 leaves most of them out; give only one of them",
+                "‘contents’ needs every access, and ‘filter’ l1l2 leaves most of them out; give only one of them",
             )),
             false => Ok(()),
         }

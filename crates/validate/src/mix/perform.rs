@@ -147,11 +147,11 @@ fn shared_by(settings: &Settings, programs: usize) -> Result<Cpus> {
         .map_or(allowed.clone(), |it| it.and(&allowed));
     match cpus.count() {
         0 => Err(Error::usage(format!(
-            "none of the CPUs in 'cpus' is for this process, which may use {allowed}"
+            "none of the CPUs in ‘cpus’ is for this process, which may use {allowed}"
         ))),
         count if programs.is_multiple_of(count) => Ok(cpus),
         count => Err(Error::usage(format!(
-            "the programs ({programs}) cannot be shared evenly by {count} CPUs; name fewer with 'cpus'"
+            "the programs ({programs}) cannot be shared evenly by {count} CPUs; name fewer with ‘cpus’"
         ))),
     }
 }

@@ -98,7 +98,7 @@ impl Zswap {
             return Ok(());
         }
         Err(Error::failure(format!(
-            "this kernel's zswap cannot compress by {}; name another compressor with 'zswap', or `auto`",
+            "this kernel's zswap cannot compress by {}; name another compressor with ‘zswap’, or `auto`",
             compressors.join(", ")
         )))
     }

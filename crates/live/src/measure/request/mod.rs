@@ -61,21 +61,21 @@ impl Request {
         self.lesson.as_ref().map_or(Ok(()), LessonFile::check)?;
         if self.writes && self.tier.spec != Some(Spec::Zram) {
             return Err(Error::usage(
-                "'writes' looks at places of the tier, and only those of zram tell what was written to them: a \
+                "‘writes’ looks at places of the tier, and only those of zram tell what was written to them: a \
                  place on a disk still holds what another page left there if its own is zeros, which the kernel \
-                 does not write; give 'tier' zram",
+                 does not write; give ‘tier’ zram",
             ));
         }
         if self.writes && self.zswap.is_none() && zswap::current() != "off" {
             return Err(Error::usage(
-                "'writes' looks at places of the tier, and zswap is on, which keeps pages from them; give 'zswap' off",
+                "‘writes’ looks at places of the tier, and zswap is on, which keeps pages from them; give ‘zswap’ off",
             ));
         }
         match (&self.tier.spec, &self.zswap) {
             (Some(Spec::Zram | Spec::TwoLevels(_)), Some(zswap::Spec::On { .. })) => {
                 Err(Error::usage(
-                    "a tier of zram is compressed memory already; leave 'zswap' out, or name a disk with \
-                 'tier'",
+                    "a tier of zram is compressed memory already; leave ‘zswap’ out, or name a disk with \
+                 ‘tier’",
                 ))
             }
             _ => Ok(()),
@@ -91,13 +91,13 @@ impl Request {
         }
         let why = match () {
             () if matches!(self.dram, Dram::Bytes(_)) => {
-                "'measure' is for a 'dram' that is a share of the footprint, as 50%; leave it out"
+                "‘measure’ is for a ‘dram’ that is a share of the footprint, as 50%; leave it out"
             }
             () if self.node().is_some() => {
-                "'measure' moves pages to swap, and a memory node has none; give 'footprint' SIZE"
+                "‘measure’ moves pages to swap, and a memory node has none; give ‘footprint’ SIZE"
             }
             () if self.placement.is_some() => {
-                "'place' needs the budget when the program starts; give 'footprint' SIZE in place of 'measure'"
+                "‘place’ needs the budget when the program starts; give ‘footprint’ SIZE in place of ‘measure’"
             }
             () => return Ok(()),
         };
@@ -125,7 +125,7 @@ impl Request {
             return match &self.migration {
                 None => Ok(()),
                 Some(_) => Err(Error::usage(
-                    "'migration' moves pages between memory nodes; name one with 'tier', as node:1",
+                    "‘migration’ moves pages between memory nodes; name one with ‘tier’, as node:1",
                 )),
             };
         }
@@ -134,16 +134,16 @@ impl Request {
         let mut evicts = self.eviction.iter().map(|spec| spec.entry().name);
         let evicts = evicts.any(|name| !["hold", "kernel"].contains(&name));
         let options = [
-            ("'tier-size'", self.tier.allowed.is_some()),
-            ("'zswap'", self.zswap.is_some()),
-            ("'writes'", self.writes),
-            ("'learn'", self.lesson.is_some()),
-            ("'prefetch'", steered),
-            ("'eviction'", evicts || self.eviction.len() > 1),
+            ("‘tier-size’", self.tier.allowed.is_some()),
+            ("‘zswap’", self.zswap.is_some()),
+            ("‘writes’", self.writes),
+            ("‘learn’", self.lesson.is_some()),
+            ("‘prefetch’", steered),
+            ("‘eviction’", evicts || self.eviction.len() > 1),
         ];
         match options.iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(Error::usage(format!(
-                "{option} is of swap, and on a memory node nothing is swapped; leave it out, or name another 'tier'"
+                "{option} is of swap, and on a memory node nothing is swapped; leave it out, or name another ‘tier’"
             ))),
             None => Ok(()),
         }

@@ -89,7 +89,7 @@ fn on_a_node_pages_move_and_nothing_is_swapped() {
     assert_eq!(names(&request), ["terrace"]);
     request.prefetch = vec![prefetch::Spec::parse("stream").unwrap()];
     let said = request.check_node().unwrap_err().to_string();
-    assert!(said.starts_with("'prefetch' is of swap"), "{said}");
+    assert!(said.starts_with("‘prefetch’ is of swap"), "{said}");
     request.tier.spec = None;
     assert_eq!(request.check_node(), Ok(()));
     request.migration = Some((&migration::hot::ENTRY).into());

@@ -228,6 +228,6 @@ impl Writes {
 
 fn too_large(pages: u64) -> Error {
     Error::usage(format!(
-        "a memory of {pages} pages is larger than one whose wear can be simulated; give a smaller 'tier-size'"
+        "a memory of {pages} pages is larger than one whose wear can be simulated; give a smaller ‘tier-size’"
     ))
 }

@@ -113,10 +113,10 @@ pub(crate) fn advice(head: &[u8]) -> Option<String> {
     is_text.then(|| {
         let fitting = Known::ALL.iter().find(|known| fits(known, line));
         let looks = fitting.map_or(String::new(), |known| {
-            format!("it looks like {0}: 'columns' {0}; or ", known.name)
+            format!("it looks like {0}: ‘columns’ {0}; or ", known.name)
         });
         format!(
-            "if it is a table, {looks}say what its columns hold: 'columns' \
+            "if it is a table, {looks}say what its columns hold: ‘columns’ \
              time=1,object=2,size=3,op=4, or the name of a layout ({})",
             Known::names()
         )
@@ -224,8 +224,8 @@ fn of_header(header: &[&[u8]]) -> std::result::Result<Vec<Option<Role>>, String>
     let advice = || {
         let layouts = Known::names();
         format!(
-            "where the first line does not name them, 'columns' says what columns hold, as in \
-             'columns' time=1,object=2,size=3,op=4, or by the name of a layout: {layouts}"
+            "where the first line does not name them, ‘columns’ says what columns hold, as in \
+             ‘columns’ time=1,object=2,size=3,op=4, or by the name of a layout: {layouts}"
         )
     };
     for name in header {
