@@ -40,8 +40,8 @@ pub fn command() -> Command {
     with_negative_numbers(Terrace::command())
 }
 
-/// Writes the settings that a sentence of the library names, as in `‘dram’`, as options: `--dram`. Names
-/// of files hardly ever have such quotes.
+/// Writes the settings that a sentence of the library names, as in `‘dram’`, as options: `--dram`.
+/// Names of files hardly ever have such quotes.
 pub fn with_options(mut sentence: String) -> String {
     fn rename(command: &Command, sentence: &mut String) {
         for name in command.get_arguments().filter_map(Arg::get_long) {
