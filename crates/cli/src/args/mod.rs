@@ -144,7 +144,9 @@ mod tests {
         ] {
             assert_eq!(time(text), Ok(Duration::from_secs_f64(seconds)));
         }
-        for text in ["", "30", "s", "-1s", "0s", "NaNs", "infh", "1e300h", "6000000h", "1w"] {
+        for text in [
+            "", "30", "s", "-1s", "0s", "NaNs", "infh", "1e300h", "6000000h", "1w",
+        ] {
             assert!(time(text).is_err(), "{text}");
         }
     }
