@@ -388,11 +388,13 @@ impl<M: Medium> Heap<M> {
         let core = self.core();
         core.with_room(|| {
             let mut operation = Operation::begin(core, guard.last)?;
-            let done = work(&mut operation)?;
-            guard.last = operation.commit()?.or(guard.last);
-            // An operation that changes nothing has no fence.
+            let done = work(&mut operation).and_then(|done| {
+                guard.last = operation.commit()?.or(guard.last);
+                Ok(done)
+            });
+            // An operation that changes nothing has no fence, and a missing page looks like damage.
             core.space.pool.medium.expect_there()?;
-            Ok(done)
+            done
         })
     }
 }

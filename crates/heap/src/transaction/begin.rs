@@ -137,7 +137,11 @@ impl<M: Medium> Heap<M> {
                 of.guard(number).wait_until_free();
                 continue;
             }
-            let done = done?;
+            let done = done.or_else(|error| {
+                // A missing page looks like damage.
+                self.core().space.pool.medium.expect_there()?;
+                Err(error)
+            })?;
             tx.commit()?;
             return Ok(done);
         }

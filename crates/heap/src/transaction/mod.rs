@@ -426,6 +426,11 @@ impl<'h, M: Medium> Transaction<'h, M> {
                 core.space.pool.medium.flush(range.offset, range.len);
             }
             core.commit(&mut held, &mut changes)
+        });
+        let done = done.or_else(|error| {
+            // A missing page looks like damage.
+            core.space.pool.medium.expect_there()?;
+            Err(error)
         })?;
         state.new.clear();
         state.changes = changes;

@@ -98,7 +98,7 @@ fn encode(thread: usize, event: &Event) -> String {
     }
 }
 
-fn decode(line: &str) -> (usize, Event) {
+fn decode(line: &str) -> Option<(usize, Event)> {
     let number = |text: &str| text.parse::<u64>().unwrap();
     let entries = |text: &str| {
         let all = text.split(',').filter(|entry| !entry.is_empty());
@@ -109,7 +109,7 @@ fn decode(line: &str) -> (usize, Event) {
         all.map(entry).collect::<Vec<_>>()
     };
     let [thread, what, rest] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else {
-        panic!("{line:?} is no event");
+        return None;
     };
     let event = match (what, rest.split_once(';')) {
         ("means", Some((seen, sets))) => Event::Means {
@@ -120,9 +120,9 @@ fn decode(line: &str) -> (usize, Event) {
             seen: entries(rest),
         },
         ("failed", None) => Event::Failed,
-        _ => panic!("{line:?} is no event"),
+        _ => return None,
     };
-    (number(thread) as usize, event)
+    Some((number(thread) as usize, event))
 }
 
 impl Victim {
@@ -210,7 +210,11 @@ fn look_at_mix(heap: &Heap, model: &mut Model, seed: u64, (said, certain): (&[St
 fn look_at_threads(heap: &Heap, state: &mut State, seed: u64, (said, certain): (&[String], usize)) {
     let registers = Registers::open(heap).unwrap();
     assert_eq!(registers.objects().unwrap(), used(heap));
-    let log: Log = said.iter().map(|line| decode(line)).collect();
+    let event = |line: &String| {
+        // A line that is none is what the process says when it panics.
+        decode(line).unwrap_or_else(|| panic!("process {seed}: {line:?} is no event: {said:#?}"))
+    };
+    let log: Log = said.iter().map(event).collect();
     let left = registers.state().unwrap();
     assert!(
         History::new(&log, certain).explains(state, &left),

@@ -371,6 +371,37 @@ fn a_file_that_is_cut_while_it_is_open_is_an_error() {
     }
 }
 
+/// A missing page looks like damage to the first operation that reads it, whatever the operation is.
+#[test]
+fn the_first_change_that_finds_a_page_missing_says_so() {
+    type Map = BTreeMap<u64, [u8]>;
+    /// Lanes lie at the start, and entries behind them.
+    const CUTS: [u64; 4] = [64 << 10, 256 << 10, 512 << 10, 1 << 20];
+    type Change = fn(&Heap, &Map, u64) -> Result<()>;
+    let changes: [Change; 4] = [
+        |_, map, key| map.insert(&key, &[1; 500]).map(drop),
+        |_, map, key| map.remove(&key).map(drop),
+        |heap, map, key| heap.transaction(|tx| tx.open(map)?.get(&key).map(drop)),
+        |heap, map, key| heap.transaction(|tx| tx.open(map)?.insert(&key, &[1; 500]).map(drop)),
+    ];
+    for (change, kept) in changes
+        .iter()
+        .flat_map(|change| CUTS.map(|kept| (change, kept)))
+    {
+        let (_folder, path) = folder();
+        let heap = Heap::create(&path, 8 << 20).unwrap();
+        let map = Map::open(&heap, "map").unwrap();
+        for key in 0..2000 {
+            map.insert(&key, &[7; 500]).unwrap();
+        }
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(kept).unwrap();
+        let error = (0..2000).find_map(|key| change(&heap, &map, key).err());
+        let error = error.expect("pages are missing").to_string();
+        assert!(error.starts_with("the file of the pool was cut"), "{error}");
+    }
+}
+
 /// By the file that its header names; where the file system does not tell when a file was made,
 /// there is nothing to be told by.
 #[test]
