@@ -5,11 +5,14 @@
 //! and something that is drawn at random change places, at the cost of two writes. The paper moves
 //! regions; here it is single lines. What is written often is moved often, so it works within a
 //! short run, where [start-gap](crate::start_gap) has to visit the whole memory first.
+//!
+//! Each write is followed by a swap with the same chance. A swap after every 200th write would move
+//! 8 lines of a page of 64 that is written over and over, because 8 divides both.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Writes between two swaps, each of two writes, for 1 % more writes, as with start-gap.
+/// Mean writes between two swaps, each of two writes, for 1 % more writes, as with start-gap.
 pub const PSI: u32 = 200;
 
 /// The mapping of lines to as many places.
@@ -27,6 +30,17 @@ impl Swaps {
             places: (0..lines).collect(),
             random: SplitMix64::seed_from_u64(seed),
         }
+    }
+
+    /// Draws the number of writes until the next swap, if each write is followed by one with the
+    /// chance of one in `psi`; at least 1.
+    pub fn distance(&mut self, psi: u32) -> u32 {
+        // 53 bits of a draw, above 0 and up to 1.
+        let drawn = ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        let chance = 1.0 / f64::from(psi.max(1));
+        // Writes without a swap are geometric; where each has one, this divides by infinity.
+        let without = drawn.ln() / (-chance).ln_1p();
+        (without as u32).saturating_add(1)
     }
 
     /// Returns the place of `line`, which is below the number of lines.
@@ -64,6 +78,34 @@ mod tests {
             held.iter().all(|times| (50..150).contains(times)),
             "{held:?}"
         );
+    }
+
+    /// A geometric distribution has the mean psi, the variance psi * (psi - 1), and exceeds psi in
+    /// (1 - 1 / psi)^psi of all draws.
+    #[test]
+    fn distances_are_those_of_swaps_with_the_same_chance_at_each_write() {
+        let mut map = Swaps::new(1, 1);
+        let mut draws =
+            |psi| -> Vec<f64> { (0..100_000).map(|_| map.distance(psi).into()).collect() };
+        assert_eq!(
+            (draws(1), draws(0)),
+            (vec![1.0; 100_000], vec![1.0; 100_000])
+        );
+        let drawn = draws(200);
+        let mean = drawn.iter().sum::<f64>() / 1e5;
+        let variance = drawn.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / 1e5;
+        let longer = drawn.iter().filter(|one| **one > 200.0).count() as f64 / 1e5;
+        // Five standard deviations of each.
+        assert!(
+            (mean - 200.0).abs() < 5.0 * 200.0 / 1e5_f64.sqrt(),
+            "{mean}"
+        );
+        assert!(
+            (variance / (200.0 * 199.0) - 1.0).abs() < 5.0 * (8.0 / 1e5_f64).sqrt(),
+            "{variance}"
+        );
+        assert!((longer - 0.995_f64.powi(200)).abs() < 0.0077, "{longer}");
+        assert!(drawn.iter().all(|one| *one >= 1.0));
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn start_gap(params: &mut Params) -> Result<Levelling, String> {
 }
 
 fn randomised(params: &mut Params) -> Result<Levelling, String> {
-    let writes = "writes of lines between two swaps; a swap writes two lines";
+    let writes = "mean writes of lines between two swaps, which are drawn; a swap writes two lines";
     let psi = params.take("psi", writes, swaps::PSI, 1..=1 << 20)?;
     Ok(Levelling::Randomised { psi })
 }

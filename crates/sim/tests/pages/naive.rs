@@ -17,7 +17,8 @@ pub struct Naive {
     /// How each place's page is laid down.
     forms: Vec<Form>,
     levelling: Levelling,
-    writes: u32,
+    /// Writes until the next movement.
+    left: u32,
     /// Lines and cells that the levelling wrote.
     pub moved: (u64, u64),
     /// What the scheme wrote.
@@ -45,8 +46,31 @@ pub enum Levelling {
     Randomised(u32),
 }
 
+impl Levelling {
+    /// Writes until the next movement; for swaps, drawn from the inverse of the geometric
+    /// distribution.
+    fn distance(self, random: &mut SplitMix64) -> u32 {
+        match self {
+            Self::None => u32::MAX,
+            Self::StartGap(psi) => psi,
+            Self::Randomised(psi) => {
+                let share = ((random.next_u64() >> 11) + 1) as f64 * 0.5_f64.powi(53);
+                match psi {
+                    1 => 1,
+                    psi => 1 + (share.ln() / (-1.0 / f64::from(psi)).ln_1p()).floor() as u32,
+                }
+            }
+        }
+    }
+}
+
 impl Naive {
-    pub fn new(places: usize, levelling: Levelling, unwritten: Unwritten) -> Self {
+    pub fn new(
+        places: usize,
+        levelling: Levelling,
+        unwritten: Unwritten,
+        random: &mut SplitMix64,
+    ) -> Self {
         let mut lines: Vec<_> = (0..places * LINES).map(Some).collect();
         if let Levelling::StartGap(_) = levelling {
             lines.push(None);
@@ -59,7 +83,7 @@ impl Naive {
             lines,
             forms: vec![Form::Plain; places],
             levelling,
-            writes: 0,
+            left: levelling.distance(random),
             moved: (0, 0),
             written: Written::default(),
             pages: 0,
@@ -124,11 +148,9 @@ impl Naive {
             };
             let line = place * LINES + line;
             cells += self.program(self.at(line), (bytes, inverted), compares);
-            self.writes += 1;
-            let (Levelling::StartGap(psi) | Levelling::Randomised(psi)) = self.levelling else {
-                continue;
-            };
-            if self.writes.is_multiple_of(psi) {
+            self.left -= 1;
+            if self.left == 0 {
+                self.left = self.levelling.distance(random);
                 due.push(line);
             }
         }

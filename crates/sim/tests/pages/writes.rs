@@ -155,8 +155,8 @@ fn twin(
 ) -> Found {
     let scheme = write::Spec::parse(spec).unwrap().scheme().unwrap();
     let spare = if scheme.pinned { 0 } else { pages.div_ceil(64) };
-    let mut memory = Naive::new(pages + spare, levelling, unwritten);
     let mut random = SplitMix64::seed_from_u64(1);
+    let mut memory = Naive::new(pages + spare, levelling, unwritten, &mut random);
     let mut free: VecDeque<usize> = (0..pages + spare).collect();
     let mut places: HashMap<usize, usize> = HashMap::new();
     for (page, contents, must) in departures {
