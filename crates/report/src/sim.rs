@@ -210,16 +210,23 @@ fn comparison(simulated: &[&Simulated]) -> Table {
     table
 }
 
-/// Returns the figures of the table: those of prefetching only if some machine fetched ahead, and
-/// those of time only if some machine had a clock.
+/// Returns the figures of the table: those of prefetching only if some machine fetched ahead, those
+/// of lines only if slow memory served them somewhere, and those of time only if some machine had a
+/// clock.
 fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
-    let all: [(_, Figure); 9] = [
+    let all: [(_, Figure); 11] = [
         ("misses", |o| o.counts.misses().to_string()),
         ("miss ratio", |o| format!("{:.4}", o.miss_ratio())),
         (PREFETCHED, |o| o.story.issued.to_string()),
         (ACCURACY, |o| percent(o.story.accuracy())),
         ("read", |o| pages(o.counts.reads)),
         ("written", |o| pages(o.counts.writebacks)),
+        (LINES_READ, |o| {
+            (o.counts.slow_reads + o.counts.move_reads).to_string()
+        }),
+        (LINES_WRITTEN, |o| {
+            (o.counts.slow_writes + o.counts.move_writes).to_string()
+        }),
         (TIME, |o| timed(o, |o| o.time().to_string())),
         (SLOWDOWN, |o| timed(o, |o| format!("{:.2}", o.slowdown()))),
         (LIFETIME, |o| {
@@ -228,8 +235,10 @@ fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
     ];
     let fetched = simulated.iter().any(|one| one.outcome.story.issued > 0);
     let has_clock = simulated.iter().any(|one| one.outcome.timed);
+    let serves_lines = simulated.iter().any(|one| one.machine.migration.bypasses());
     let all = all.into_iter();
     all.filter(|(name, _)| fetched || ![PREFETCHED, ACCURACY].contains(name))
+        .filter(|(name, _)| serves_lines || ![LINES_READ, LINES_WRITTEN].contains(name))
         .filter(|(name, _)| has_clock || ![TIME, SLOWDOWN, LIFETIME].contains(name))
         .collect()
 }
@@ -242,6 +251,8 @@ fn timed(outcome: &Outcome, figure: Figure) -> String {
     }
 }
 
+const LINES_READ: &str = "lines read";
+const LINES_WRITTEN: &str = "lines written";
 const TIME: &str = "time";
 const SLOWDOWN: &str = "slowdown";
 const LIFETIME: &str = "lifetime";

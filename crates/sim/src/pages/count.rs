@@ -78,6 +78,14 @@ figures! {
         shootdowns,
         /// accesses to lines that slow memory served, under --migration
         slow_accesses,
+        /// lines of slow memory that accesses read, under --migration
+        slow_reads,
+        /// lines of slow memory that accesses wrote, or caches wrote back, under --migration
+        slow_writes,
+        /// lines of slow memory that moves to DRAM read, under --migration
+        move_reads,
+        /// lines of slow memory that moves from DRAM wrote, under --migration
+        move_writes,
         /// accesses to objects that --place has put into DRAM
         placed_accesses,
         /// pages that moved to DRAM by --migration

@@ -11,7 +11,7 @@ use terrace_policy::replacement::PageId;
 
 use super::cost::{FaultCost, Shootdown};
 use super::placement::InForce;
-use super::settings::{Fill, PageMachine};
+use super::settings::{Fill, PageMachine, Slower};
 use super::threads::NEVER;
 
 /// Lines of a page, a bit each.
@@ -31,8 +31,11 @@ pub(super) struct Lines {
     pub(super) policy: Box<dyn Migration>,
     /// What the policy has asked for at the present moment.
     pub(super) plan: Plan,
-    /// Picoseconds by which a line of slow memory takes longer.
-    pub(super) slower: u64,
+    /// By how much a line of slow memory takes longer.
+    pub(super) slower: Slower,
+    /// By program: whether its trace has passed caches, so that a store reads the line that it
+    /// misses, and a row of its own writes that back.
+    pub(super) cached: Vec<bool>,
     /// Accesses up to the next that the policy sees, and that one, if it looks at samples.
     sample: Option<u32>,
     /// Time of the next scan; [`NEVER`] if there is none.
@@ -46,13 +49,17 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Makes the state of a machine with a placement in force; `None` if its slow memory serves no
-    /// lines.
+    /// Makes the state of a machine with a placement in force, for programs whose traces have
+    /// passed caches or not; `None` if its slow memory serves no lines.
     ///
     /// # Errors
     /// The errors of [`PageMachine::bypass`], and a usage error if a setting of the policy is
     /// wrong.
-    pub(super) fn new(settings: &PageMachine, force: InForce) -> Result<Option<Self>> {
+    pub(super) fn new(
+        settings: &PageMachine,
+        force: InForce,
+        cached: Vec<bool>,
+    ) -> Result<Option<Self>> {
         let Some(slower) = settings.bypass()? else {
             return Ok(None);
         };
@@ -64,6 +71,7 @@ impl Lines {
             policy,
             plan: Plan::default(),
             slower,
+            cached,
             marked: FxHashMap::default(),
             sectors: FxHashMap::default(),
             placed: force.sites,
@@ -145,7 +153,7 @@ fn moment(time: Option<Duration>) -> Nanos {
 
 /// Returns what moves cost in a program of this number of threads, and what they save: at most, as
 /// a page that is clean need not be copied back.
-pub(super) fn costs(settings: &PageMachine, slower: u64, threads: u32) -> Costs {
+pub(super) fn costs(settings: &PageMachine, slower: Slower, threads: u32) -> Costs {
     let fault = &settings.fault;
     let shootdown = fault.shootdown.cost(threads) * shootdowns(fault);
     let (each, batch) = match fault.shootdown {
@@ -158,9 +166,9 @@ pub(super) fn costs(settings: &PageMachine, slower: u64, threads: u32) -> Costs 
     };
     let time = |nanos: Nanos| Duration::from_nanos(nanos.0);
     Costs {
-        line_ps: slower,
+        line_ps: slower.read_ps,
         promotion: time(fault.unmap + copied + fault.map + each),
-        demotion: time(fault.unmap + fault.copy + fault.map + each),
+        demotion: time(fault.unmap + settings.copy_out() + fault.map + each),
         batch: time(batch),
         sample: time(settings.sample),
     }

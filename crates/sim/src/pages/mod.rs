@@ -44,8 +44,8 @@ pub use placement::Placement;
 pub use results::Simulated;
 pub use run::{run, watch};
 pub use settings::{
-    Around, Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, ThreadOrder, Tier, Work,
-    ZeroPages,
+    Around, Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, Slower, ThreadOrder, Tier,
+    Work, ZeroPages,
 };
 pub use simulation::Simulation;
 pub use survey::{Foresight, Survey};

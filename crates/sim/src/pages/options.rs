@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use terrace_base::count::whole;
 use terrace_base::schema::{Field, Unit, Unsigned, fields};
-use terrace_base::{Bytes, Error, Result};
+use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_device::lifetime::Endurance;
-use terrace_device::{Catalogue, Deadlines, Energy, Order};
+use terrace_device::{Catalogue, Deadlines, Energy, Figure, Order};
 use terrace_policy::eviction;
 use terrace_policy::migration;
 use terrace_policy::registry::split_list;
@@ -30,7 +30,7 @@ use crate::setting::{Machine, settings};
 /// of a fault cost comes behind these. Settings that are not named follow.
 pub(super) const VARY: &str = "memory dram replacement eviction prefetch page-cluster prefetch-cache \
      prefetch-work inclusion eviction-buffer staging devices order fault-cost instruction-time access-time \
-     warmup seed read-latency write-latency channels tier-size shootdown threads migration place fast-line slow-line fill \
+     warmup seed read-latency write-latency channels tier-size shootdown threads migration place fast-line slow-line slow-line-write fill \
      sample-time";
 
 /// The order of settings in results, that of the schema `terrace.sim.pages/1`. Settings that are
@@ -262,9 +262,17 @@ fn lines() -> Vec<Setting> {
         "fast-line" "TIME": quantity(Picos::parse, |m, time| m.fast_line_ps = time.0), default("0ns"),
             column("fast line", "fast_line_ps", Unit::Picos, |m| m.fast_line_ps);
         /// time of an access to a line of slow memory under --migration
-        "slow-line" "TIME": quantity(Picos::parse, |m, time| m.tier.line_ps = Some(time.0)),
+        "slow-line" "TIME": quantity(Picos::parse, |m, time| {
+                m.tier.line_ps = Some(time.0);
+                m.tier.line_write_ps = None;
+            }),
             otherwise("that of the memory"),
             column("slow line", "slow_line_ps", Unit::Picos, |m| m.tier.line_ps);
+        /// time of writing a line of slow memory under --migration, by an access or as a cache
+        /// writes it back
+        "slow-line-write" "TIME": quantity(Picos::parse, |m, time| m.tier.line_write_ps = Some(time.0)),
+            otherwise("that of --slow-line, or of the memory"),
+            column("slow line write", "slow_line_write_ps", Unit::Picos, |m| m.tier.written_line_ps());
         /// what moves at once under --migration: a page, or those lines of it that are used, each
         /// at its first use
         "fill" "FILL": named(|m, fill| m.fill = fill),
@@ -481,6 +489,7 @@ fn place(path: &str) -> Result<Set> {
 /// Returns the tier of a technology.
 fn technology(catalogue: &Catalogue, name: &str) -> Result<Tier> {
     let technology = catalogue.get_for(name, |technology| technology.timing().is_ok())?;
+    let picos = |figure: &Option<Figure<Nanos>>| Some(figure.as_ref()?.value.0 * 1000);
     Ok(Tier {
         name: technology.name.clone(),
         timing: technology.timing()?,
@@ -489,10 +498,8 @@ fn technology(catalogue: &Catalogue, name: &str) -> Result<Tier> {
         endurance: technology.endurance.as_ref().map(|figure| figure.value),
         rated: None,
         pages: None,
-        line_ps: technology
-            .line_read
-            .as_ref()
-            .map(|line| line.value.0 * 1000),
+        line_ps: picos(&technology.line_read),
+        line_write_ps: picos(&technology.line_write),
         untimed: false,
     })
 }

@@ -88,7 +88,7 @@ pub fn watch(
                 }
                 _ => InForce::default(),
             };
-            let lines = Lines::new(&settings, force)?;
+            let lines = Lines::new(&settings, force, workload.passed_caches())?;
             let replacement = replacement(&settings, future)?;
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;

@@ -191,6 +191,8 @@ pub struct Tier {
     pub pages: Option<u64>,
     /// Time of an access to a line in picoseconds, if the memory serves lines.
     pub line_ps: Option<u64>,
+    /// Time of one that writes the line; `None` if it is that of a read.
+    pub line_write_ps: Option<u64>,
     /// Whether nothing of it takes time: the machine has no clock, and only counts.
     pub untimed: bool,
 }
@@ -208,6 +210,20 @@ impl Tier {
 
     /// The name of [`Tier::untimed`].
     pub const UNTIMED: &str = "none";
+
+    /// Returns the time of an access that writes a line in picoseconds, if the memory serves lines.
+    pub fn written_line_ps(&self) -> Option<u64> {
+        Some(self.line_write_ps.unwrap_or(self.line_ps?))
+    }
+}
+
+/// By how many picoseconds lines of the tier take longer than those of DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slower {
+    /// A line that is read.
+    pub read_ps: u64,
+    /// A line that is written.
+    pub write_ps: u64,
 }
 
 impl PageMachine {
@@ -226,12 +242,12 @@ impl PageMachine {
         })
     }
 
-    /// Returns the time in picoseconds by which an access to a line of the tier takes longer than
-    /// one of DRAM; `None` if the tier serves no lines.
+    /// Returns by how much lines of the tier take longer than those of DRAM; `None` if the tier
+    /// serves no lines.
     ///
     /// # Errors
     /// A usage error if it should serve lines and cannot, or with policies that act on faults.
-    pub fn bypass(&self) -> Result<Option<u64>> {
+    pub fn bypass(&self) -> Result<Option<Slower>> {
         if !self.migration.bypasses() {
             return match &self.place {
                 None => Ok(None),
@@ -270,7 +286,17 @@ impl PageMachine {
                 self.migration
             )));
         }
-        Ok(Some(line.saturating_sub(self.fast_line_ps)))
+        let slower = |line: u64| line.saturating_sub(self.fast_line_ps);
+        Ok(Some(Slower {
+            read_ps: slower(line),
+            write_ps: slower(self.tier.line_write_ps.unwrap_or(line)),
+        }))
+    }
+
+    /// Returns the time of copying a page to the tier where that serves lines: that of the
+    /// processor's copy, or of the memory's writes where these are slower.
+    pub fn copy_out(&self) -> Nanos {
+        self.fault.copy.max(self.tier.timing.write)
     }
 
     /// Returns whether a trace has to tell which pages hold zeros.

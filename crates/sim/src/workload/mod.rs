@@ -232,6 +232,13 @@ impl Workload {
         self.programs.iter().map(counts).collect()
     }
 
+    /// Returns for each program whether its trace has passed caches: its rows are lines that were
+    /// missed, and lines that are written back.
+    pub fn passed_caches(&self) -> Vec<bool> {
+        let passed = |program: &Program| program.rows != Rows::Accesses;
+        self.programs.iter().map(passed).collect()
+    }
+
     /// Checks that all traces tell what pages hold.
     ///
     /// # Errors

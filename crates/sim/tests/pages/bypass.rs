@@ -13,12 +13,14 @@ use terrace_trace::Access;
 
 use crate::machine::{requests, settings, simulate, simulate_traces, touch, trace};
 
-/// The machine of [`settings`], where a line of DRAM takes 1.5 ns and one of slow memory 5.25.
+/// The machine of [`settings`], where a line of DRAM takes 1.5 ns and one of slow memory 5.25, or
+/// 20.25 if it is written.
 fn machine(dram: usize, migration: &str) -> PageMachine {
     let mut machine = settings(dram);
     machine.migration = Spec::parse(migration).unwrap();
     machine.fast_line_ps = 1500;
     machine.tier.line_ps = Some(5250);
+    machine.tier.line_write_ps = Some(20_250);
     machine
 }
 
@@ -47,6 +49,77 @@ fn slow_memory_alone_takes_its_time() {
     assert_eq!(
         outcome.lifetime.levelled, None,
         "lines wear the tier, and are not counted"
+    );
+}
+
+/// Issue 44: lines that take 28 ns to read and 150 to write, 1.5 in DRAM. The times are the products.
+#[test]
+fn what_is_written_costs_what_writes_cost() {
+    let time = |write| {
+        let all: Vec<_> = (0..200_000)
+            .map(|at| (at % 50, at / 50 % 64, write))
+            .collect();
+        let mut machine = machine(2, "never");
+        (machine.tier.line_ps, machine.tier.line_write_ps) = (Some(28_000), Some(150_000));
+        let outcome = simulate(machine, &[accesses(&all)], 1000);
+        let counts = &outcome.counts;
+        let lines = (counts.slow_reads, counts.slow_writes);
+        (lines, outcome.times.slow_lines.0)
+    };
+    assert_eq!(time(false), ((200_000, 0), 200_000 * 53 / 2));
+    assert_eq!(time(true), ((0, 200_000), 200_000 * 297 / 2));
+}
+
+/// A line that a cache writes back is written to slow memory, and the store that missed it has read
+/// it: requests, of which a store reads 0 bytes.
+#[test]
+fn what_caches_write_back_is_written_once() {
+    let rows: Vec<_> = [(0, 3, false), (0, 3, true), (1, 5, false), (9, 0, true)].into();
+    let mut rows = accesses(&rows);
+    rows[2].size = 0;
+    let outcome = simulate_traces(machine(2, "never"), vec![requests(&rows, 7)]);
+    let counts = &outcome.counts;
+    assert_eq!(
+        (counts.slow_reads, counts.slow_writes),
+        (2, 1),
+        "page 9 is unknown"
+    );
+    assert_eq!(outcome.times.slow_lines, Nanos((2 * 3750 + 18_750) / 1000));
+}
+
+/// Pages 0 and 1 are in DRAM first. Page 2 takes the place of one that was never in slow memory; and
+/// back, of one that has a copy there, in which a line was written since.
+#[test]
+fn moves_write_the_lines_that_they_copy() {
+    let moves = |fill, inclusion, dirty| {
+        let mut machine = machine(1, "sampled:interval=1us,every=1,seen=1");
+        (machine.fill, machine.inclusion) = (fill, inclusion);
+        let rounds = [(0, 1), (1, 2000), (0, 2000), (1, 2000), (0, 2000)];
+        let all = rounds
+            .into_iter()
+            .flat_map(|(page, times)| (0..times).map(move |at| (page, at % 2, dirty && page == 1)));
+        let all: Vec<_> = all.collect();
+        let counts = simulate(machine, &[accesses(&all)], 7).counts;
+        assert_eq!((counts.promotions, counts.demotions), (4, 4));
+        (counts.move_reads, counts.move_writes)
+    };
+    let (page, sectors) = (Fill::Page, Fill::Sectors);
+    let (keeps, drops) = (Inclusion::Inclusive, Inclusion::Exclusive);
+    assert_eq!(moves(page, drops, false), (4 * 64, 4 * 64));
+    assert_eq!(
+        moves(page, keeps, false),
+        (4 * 64, 64),
+        "page 0 alone had no copy"
+    );
+    assert_eq!(
+        moves(page, keeps, true),
+        (4 * 64, 3 * 64),
+        "page 1 is written each time"
+    );
+    assert_eq!(
+        moves(sectors, keeps, true),
+        (0, 64 + 2 * 2),
+        "two lines of page 1"
     );
 }
 
@@ -79,6 +152,8 @@ struct Found {
     time: u64,
     all_dram: u64,
     slow: u64,
+    /// Lines of slow memory read and written, by accesses and by moves.
+    lines: [u64; 4],
     promotions: u64,
     demotions: u64,
     hints: u64,
@@ -93,6 +168,12 @@ impl Found {
             time: outcome.time().0,
             all_dram: outcome.all_dram().0,
             slow: counts.slow_accesses,
+            lines: [
+                counts.slow_reads,
+                counts.slow_writes,
+                counts.move_reads,
+                counts.move_writes,
+            ],
             promotions: counts.promotions,
             demotions: counts.demotions,
             hints: counts.hint_faults,
@@ -166,7 +247,10 @@ impl Twin {
                     self.copies.insert(page);
                     self.dirty.retain(|(other, _)| *other != page);
                     match self.machine.fill {
-                        Fill::Page => self.lose(4),
+                        Fill::Page => {
+                            self.found.lines[2] += 64;
+                            self.lose(4);
+                        }
                         Fill::Sectors => drop(self.here.insert(page, HashSet::new())),
                     }
                 }
@@ -184,7 +268,9 @@ impl Twin {
                         None if kept && written == 0 => 0,
                         None => 64,
                     };
-                    self.lose(4 * lines / 64);
+                    self.found.lines[3] += lines;
+                    // Slow memory takes longer than the processor.
+                    self.lose(1000 * lines / 64);
                 }
             }
             if !batched {
@@ -214,7 +300,7 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
     policy.set_costs(Costs {
         line_ps: 3750,
         promotion: Duration::from_nanos(16 + copy + 8 + apart),
-        demotion: Duration::from_nanos(16 + 4 + 8 + apart),
+        demotion: Duration::from_nanos(16 + 1000 + 8 + apart),
         batch: Duration::from_nanos(batch),
         sample: Duration::from_nanos(machine.sample.0),
     });
@@ -246,6 +332,9 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
             if twin.sides.get(&page) == Some(&Side::Fast) {
                 twin.dirty.insert((page, line));
                 twin.here.get_mut(&page).map(|here| here.insert(line));
+            } else if twin.sides.contains_key(&page) {
+                twin.found.lines[1] += 1;
+                twin.lost_ps += 18_750;
             }
             continue;
         }
@@ -277,8 +366,11 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
             .get_mut(&page)
             .is_some_and(|here| here.insert(line));
         if twin.sides[&page] == Side::Slow || missing {
+            // A line that is missing is read, and written in DRAM.
+            let writes = write && !missing;
             twin.found.slow += 1;
-            twin.lost_ps += 3750;
+            twin.found.lines[usize::from(writes)] += 1;
+            twin.lost_ps += if writes { 18_750 } else { 3750 };
         }
         if write {
             twin.dirty.insert((page, line));

@@ -73,6 +73,8 @@ impl Simulation {
     fn serve(&mut self, index: usize, page: PageId, write: bool, line: u8) {
         let bit = 1 << line;
         let mut is_fast = self.store.flags(page).any(Flags::FAST);
+        // What is written of a page in DRAM is written there, wherever the line is read.
+        let mut writes = write && !is_fast;
         let Some(lines) = &mut self.lines else { return };
         if is_fast && let Some(sectors) = lines.sectors.get_mut(&page) {
             is_fast = sectors.here & bit != 0;
@@ -80,8 +82,16 @@ impl Simulation {
             sectors.dirty |= bit * u64::from(write);
         }
         if !is_fast {
+            let thread = &mut self.threads[index];
+            writes &= !lines.cached[thread.program];
             self.counts.slow_accesses += 1;
-            self.times.slow_lines += self.threads[index].lose_picos(lines.slower);
+            let slower = match writes {
+                true => lines.slower.write_ps,
+                false => lines.slower.read_ps,
+            };
+            self.counts.slow_writes += u64::from(writes);
+            self.counts.slow_reads += u64::from(!writes);
+            self.times.slow_lines += thread.lose_picos(slower);
         }
         let flags = match write {
             true => Flags::ACCESSED.and(Flags::DIRTY),
@@ -173,7 +183,10 @@ impl Simulation {
         self.store.clear(page, Flags::DIRTY);
         let Some(lines) = &mut self.lines else { return };
         match self.settings.fill {
-            Fill::Page => self.spend(index, Part::Copy, Way::Near),
+            Fill::Page => {
+                self.counts.move_reads += u64::from(ALL.count_ones());
+                self.spend(index, Part::Copy, Way::Near);
+            }
             Fill::Sectors => {
                 let none = Sectors { here: 0, dirty: 0 };
                 lines.sectors.insert(page, none);
@@ -194,8 +207,9 @@ impl Simulation {
             None if has_copy && !flags.any(Flags::DIRTY) => 0,
             None => ALL,
         };
-        let share = u64::from(copied.count_ones());
-        let time = Nanos(self.settings.fault.copy.0 * share / 64);
+        let copied = u64::from(copied.count_ones());
+        self.counts.move_writes += copied;
+        let time = Nanos(self.settings.copy_out().0 * copied / 64);
         self.times.copy += time;
         self.threads[index].lose(time);
     }

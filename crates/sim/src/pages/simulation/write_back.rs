@@ -1,7 +1,7 @@
 //! Lines that caches write back, in traces that have passed caches.
 //!
-//! No thread waits for such a line, and no processor translates its address: what a cache holds is
-//! named by where it lies in memory. So it touches no page, moves none, and no policy sees it.
+//! No processor translates the address of such a line: what a cache holds is named by where it lies
+//! in memory. So it touches no page, moves none, and no policy sees it.
 
 use terrace_policy::replacement::PageId;
 
@@ -30,11 +30,21 @@ impl Simulation {
     }
 
     /// Takes a line that a cache writes back, where slow memory serves lines: it goes to where the
-    /// page lies.
+    /// page lies. Slow memory is busy with it for as long as with a write of the thread, which
+    /// waits; that is an upper bound, as memories with a queue of writes let threads go on until it
+    /// is full.
     pub(super) fn write_line(&mut self, index: usize, page: PageId, target: Target) {
         self.count_write_back(index);
         let Some(lines) = &mut self.lines else { return };
-        if lines.is_placed(target.site) || !self.store.flags(page).any(Flags::FAST) {
+        let flags = self.store.flags(page);
+        if lines.is_placed(target.site) || !flags.any(Flags::KNOWN) {
+            // In DRAM, or given back, or from before the trace.
+            return;
+        }
+        if !flags.any(Flags::FAST) {
+            self.counts.slow_writes += 1;
+            let lost = self.threads[index].lose_picos(lines.slower.write_ps);
+            self.times.slow_lines += lost;
             return;
         }
         if let Some(sectors) = lines.sectors.get_mut(&page) {
