@@ -101,7 +101,7 @@ def inclusion(pairs):
 
 def lifetimes(pairs):
     return {
-        f"{run['settings']['memory']} {run['settings']['inclusion']}": run["lifetime"]["levelled"]
+        f"{run['settings']['memory']} {run['settings']['inclusion']}": run["lifetime"]["even"]
         for run in pairs
     }
 

@@ -11,7 +11,7 @@
 //!   It is `None` if no source gives powers;
 //! - its lifetime in years ([`lifetime`]): from the writes that a cell sustains and the rate at
 //!   which cells are written. [`Wear`] counts what is written of each line under a [`Levelling`]:
-//!   none, start-gap, or random swaps.
+//!   none, start-gap, or random swaps, and how often a run can be repeated until a memory fails.
 //!
 //! Pages are 4 KiB, lines 64 bytes. This crate does not depend on policies or programs.
 //!
@@ -34,8 +34,11 @@
 
 pub mod catalogue;
 pub mod energy;
+mod failure;
+pub mod feistel;
 pub mod lifetime;
 pub mod queue;
+pub mod regions;
 pub mod start_gap;
 pub mod swaps;
 pub mod technology;

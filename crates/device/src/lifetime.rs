@@ -21,7 +21,12 @@ pub fn awad(endurance: f64, capacity: Bytes, written: Bytes, elapsed: Nanos) -> 
 /// sustains, `endurance`; it receives `writes_a_cell` in `elapsed`. Under randomised levelling
 /// that is the same for all cells. `None` if nothing is written.
 pub fn fedorov(endurance: f64, writes_a_cell: f64, elapsed: Nanos) -> Option<f64> {
-    (writes_a_cell > 0.0).then(|| endurance / writes_a_cell * elapsed.seconds() / SECONDS_A_YEAR)
+    (writes_a_cell > 0.0).then(|| repeated(endurance / writes_a_cell, elapsed))
+}
+
+/// Years of a run that takes `elapsed` and is repeated `runs` times.
+pub fn repeated(runs: f64, elapsed: Nanos) -> f64 {
+    runs * elapsed.seconds() / SECONDS_A_YEAR
 }
 
 /// How many times longer a device lasts when the part `cut` of its writes, 0 to 1, is saved

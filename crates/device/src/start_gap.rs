@@ -3,8 +3,7 @@
 //! Qureshi et al., "Enhancing lifetime and security of PCM-based main memory with start-gap wear
 //! leveling", MICRO 2009. One spare line, the gap, wanders downwards through the memory: every
 //! [`PSI`] writes the line below it moves into it. Once it has been everywhere, every line has
-//! moved by one place. Two registers are all its state. The paper's static randomisation of
-//! addresses, against neighbours that are all hot, is left out.
+//! moved by one place. Two registers are all its state. [Regions](crate::regions) have a gap each.
 
 /// Writes between two movements of the gap in the paper: 1 % more writes.
 pub const PSI: u32 = 100;

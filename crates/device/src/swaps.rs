@@ -21,23 +21,56 @@ pub struct Swaps {
     /// The place of each line.
     places: Vec<u32>,
     random: SplitMix64,
+    /// Mean writes between two swaps.
+    psi: u32,
+    /// Writes until the next swap.
+    left: u32,
+    /// Writes of lines.
+    writes: u64,
 }
 
 impl Swaps {
-    /// Places `lines` lines in order; `seed` decides the swaps.
-    pub fn new(lines: u32, seed: u64) -> Self {
-        Self {
+    /// Places `lines` lines in order. A write is followed by a swap with the chance of one in `psi`;
+    /// 0 counts as 1. `seed` decides the swaps.
+    pub fn new(lines: u32, psi: u32, seed: u64) -> Self {
+        let mut swaps = Self {
             places: (0..lines).collect(),
             random: SplitMix64::seed_from_u64(seed),
-        }
+            psi: psi.max(1),
+            left: 0,
+            writes: 0,
+        };
+        swaps.left = swaps.distance();
+        swaps
     }
 
-    /// Draws the number of writes until the next swap, if each write is followed by one with the
-    /// chance of one in `psi`; at least 1.
-    pub fn distance(&mut self, psi: u32) -> u32 {
+    /// Counts a write of `line`, which is below the number of lines. Returns its place, and whether
+    /// it is to be [swapped](Swaps::swap).
+    pub fn write(&mut self, line: u64) -> (u64, bool) {
+        self.writes += 1;
+        self.left -= 1;
+        let is_due = self.left == 0;
+        if is_due {
+            self.left = self.distance();
+        }
+        (self.place(line), is_due)
+    }
+
+    /// Returns the swaps that follow the writes until now, on average.
+    pub fn swaps(&self) -> f64 {
+        self.writes as f64 / f64::from(self.psi)
+    }
+
+    /// Forgets the writes until now; lines stay where they are.
+    pub fn renew(&mut self) {
+        self.writes = 0;
+    }
+
+    /// Draws the number of writes until the next swap, at least 1.
+    fn distance(&mut self) -> u32 {
         // 53 bits of a draw, above 0 and up to 1.
         let drawn = ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-        let chance = 1.0 / f64::from(psi.max(1));
+        let chance = 1.0 / f64::from(self.psi);
         // Writes without a swap are geometric; where each has one, this divides by infinity.
         let without = drawn.ln() / (-chance).ln_1p();
         (without as u32).saturating_add(1)
@@ -65,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_hot_line_has_been_everywhere() {
-        let mut map = Swaps::new(10, 1);
+        let mut map = Swaps::new(10, 200, 1);
         let mut held = [0; 10];
         for _ in 0..1000 {
             held[map.place(3) as usize] += 1;
@@ -84,9 +117,10 @@ mod tests {
     /// (1 - 1 / psi)^psi of all draws.
     #[test]
     fn distances_are_those_of_swaps_with_the_same_chance_at_each_write() {
-        let mut map = Swaps::new(1, 1);
-        let mut draws =
-            |psi| -> Vec<f64> { (0..100_000).map(|_| map.distance(psi).into()).collect() };
+        let draws = |psi| -> Vec<f64> {
+            let mut map = Swaps::new(1, psi, 1);
+            (0..100_000).map(|_| map.distance().into()).collect()
+        };
         assert_eq!(
             (draws(1), draws(0)),
             (vec![1.0; 100_000], vec![1.0; 100_000])
@@ -110,6 +144,6 @@ mod tests {
 
     #[test]
     fn a_line_that_draws_itself_stays() {
-        assert_eq!(Swaps::new(1, 7).swap(0), None);
+        assert_eq!(Swaps::new(1, 1, 7).swap(0), None);
     }
 }

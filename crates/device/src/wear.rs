@@ -8,8 +8,9 @@
 
 use terrace_base::{Bytes, Error, Nanos, Result};
 
+use crate::failure::{self, Limit, Run};
 use crate::lifetime;
-use crate::start_gap::StartGap;
+use crate::regions::{Copy, Regions};
 use crate::swaps::Swaps;
 
 /// Cells of a line, one a bit of its 64 bytes.
@@ -21,10 +22,14 @@ pub enum Levelling {
     /// No levelling: every line keeps its place.
     #[default]
     None,
-    /// Start-gap ([`crate::start_gap`]).
+    /// Start-gap in regions ([`crate::regions`]).
     StartGap {
-        /// Writes of lines between two movements of the gap; 0 counts as 1.
+        /// Writes of lines of a region between two movements of its gap; 0 counts as 1.
         psi: u32,
+        /// Regions; 0 counts as 1, and more than lines as that many.
+        regions: u32,
+        /// Whether lines are mapped at random before.
+        random: bool,
     },
     /// Random swaps ([`crate::swaps`]).
     Randomised {
@@ -33,11 +38,26 @@ pub enum Levelling {
     },
 }
 
+impl Levelling {
+    /// Returns the number of gaps of start-gap in a memory of `lines` lines: one a region.
+    pub fn gaps(self, lines: u64) -> u64 {
+        match self {
+            Self::StartGap { regions, .. } => u64::from(regions).clamp(1, lines.max(1)),
+            Self::None | Self::Randomised { .. } => 0,
+        }
+    }
+}
+
 /// A movement of lines, after it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
     /// The line was copied to the gap: one write.
-    Copied(u64),
+    Copied {
+        /// The line.
+        line: u64,
+        /// Number of the region of start-gap.
+        region: u64,
+    },
     /// The lines have changed places: two writes.
     Swapped(u64, u64),
 }
@@ -46,14 +66,12 @@ pub enum Moved {
 #[derive(Clone, Debug)]
 pub struct Wear {
     map: Map,
-    /// Writes between two movements, on average.
-    psi: u32,
-    /// Writes until the next movement.
-    left: u32,
     /// Lines whose writes made a movement due.
     due: Vec<u64>,
     /// Cells programmed at each place.
     cells: Vec<u32>,
+    /// Cells of each line that were programmed other than by movements, if lines move.
+    lines: Vec<u32>,
     /// Lines written by movements, and cells programmed by them.
     moved: (u64, u64),
 }
@@ -61,22 +79,12 @@ pub struct Wear {
 #[derive(Clone, Debug)]
 enum Map {
     InPlace,
-    StartGap(StartGap),
+    StartGap(Regions),
     Swaps(Swaps),
 }
 
-impl Map {
-    /// Returns the number of writes from one movement to the next.
-    fn distance(&mut self, psi: u32) -> u32 {
-        match self {
-            Self::InPlace | Self::StartGap(_) => psi,
-            Self::Swaps(map) => map.distance(psi),
-        }
-    }
-}
-
 impl Wear {
-    /// Makes a new memory of `lines` lines; 0 counts as 1. `seed` decides random swaps.
+    /// Makes a new memory of `lines` lines; 0 counts as 1. `seed` decides what is random.
     ///
     /// # Errors
     /// A usage error if there are more lines than can be counted. That there is enough memory is
@@ -91,20 +99,30 @@ impl Wear {
                  which has {}", u32::MAX - 1
             ))
         })?;
-        let (mut map, psi, places) = match levelling {
-            Levelling::None => (Map::InPlace, u32::MAX, count),
-            Levelling::StartGap { psi } => {
-                (Map::StartGap(StartGap::new(count.into())), psi, count + 1)
-            }
-            Levelling::Randomised { psi } => (Map::Swaps(Swaps::new(count, seed)), psi, count),
+        let map = match levelling {
+            Levelling::None => Map::InPlace,
+            Levelling::StartGap {
+                psi,
+                regions,
+                random,
+            } => Map::StartGap(Regions::new(
+                count.into(),
+                regions,
+                psi,
+                random.then_some(seed),
+            )),
+            Levelling::Randomised { psi } => Map::Swaps(Swaps::new(count, psi, seed)),
         };
-        let psi = psi.max(1);
+        let (places, moving) = match &map {
+            Map::InPlace => (count.into(), 0),
+            Map::StartGap(map) => (map.places(), count),
+            Map::Swaps(_) => (count.into(), count),
+        };
         Ok(Self {
-            left: map.distance(psi),
             map,
-            psi,
             due: Vec::new(),
             cells: vec![0; places as usize],
+            lines: vec![0; moving as usize],
             moved: (0, 0),
         })
     }
@@ -112,26 +130,28 @@ impl Wear {
     /// Returns the memory that the wear of `lines` lines takes here.
     pub fn memory(levelling: Levelling, lines: u64) -> Bytes {
         Bytes(lines.saturating_mul(match levelling {
-            Levelling::None | Levelling::StartGap { .. } => 4,
-            Levelling::Randomised { .. } => 8,
+            Levelling::None => 4,
+            // A gap for each line at most.
+            Levelling::StartGap { regions, .. } if regions > 1 => 12,
+            Levelling::StartGap { .. } => 8,
+            Levelling::Randomised { .. } => 12,
         }))
     }
 
     /// Counts a write of `line`, which is below the number of lines, that programs `cells` of its
     /// cells. Movements that become due wait for [`Wear::settle`].
     pub fn write(&mut self, line: u64, cells: u32) {
-        let place = match &self.map {
+        let (place, is_due) = match &mut self.map {
             Map::InPlace => {
                 program(&mut self.cells, line, cells);
                 return;
             }
-            Map::StartGap(map) => map.place(line),
-            Map::Swaps(map) => map.place(line),
+            Map::StartGap(map) => map.write(line),
+            Map::Swaps(map) => map.write(line),
         };
         program(&mut self.cells, place, cells);
-        self.left -= 1;
-        if self.left == 0 {
-            self.left = self.map.distance(self.psi);
+        program(&mut self.lines, line, cells);
+        if is_due {
             self.due.push(line);
         }
     }
@@ -144,11 +164,12 @@ impl Wear {
             let line = self.due[index];
             let (moved, to) = match &mut self.map {
                 Map::InPlace => return,
-                Map::StartGap(map) => {
-                    let to = map.step().to;
-                    // The gap has moved away from there.
-                    (map.line(to).map(Moved::Copied), [Some(to), None])
-                }
+                Map::StartGap(map) => match map.step(line) {
+                    Some(Copy { line, to, region }) => {
+                        (Some(Moved::Copied { line, region }), [Some(to), None])
+                    }
+                    None => (None, [None, None]),
+                },
                 Map::Swaps(map) => match map.swap(line) {
                     Some(other) => (
                         Some(Moved::Swapped(line, other)),
@@ -171,7 +192,13 @@ impl Wear {
     /// Forgets all wear until now; lines stay where they are.
     pub fn renew(&mut self) {
         self.cells.fill(0);
+        self.lines.fill(0);
         self.moved = (0, 0);
+        match &mut self.map {
+            Map::InPlace => {}
+            Map::StartGap(map) => map.renew(),
+            Map::Swaps(map) => map.renew(),
+        }
     }
 
     /// Returns the number of lines that movements wrote.
@@ -182,6 +209,28 @@ impl Wear {
     /// Returns the number of cells that movements programmed.
     pub fn moved_cells(&self) -> u64 {
         self.moved.1
+    }
+
+    /// Returns how often what was written until now can be repeated, from a new memory on, until
+    /// it fails, with the levelling going on all the time: until one line more than `spares` has
+    /// been written as often as it endures ([`crate::failure`]). `None` if nothing was written, or
+    /// nothing is endured.
+    pub fn runs(&self, endurance: f64, spares: u64) -> Option<f64> {
+        let limit = Limit {
+            cells: endurance * f64::from(LINE_CELLS),
+            spares,
+        };
+        let moved = match self.moved {
+            // None was made yet.
+            (0, _) => f64::from(LINE_CELLS),
+            (lines, cells) => cells as f64 / lines as f64,
+        };
+        let cells = &self.lines;
+        match &self.map {
+            Map::InPlace => failure::in_place(&self.cells, limit),
+            Map::StartGap(map) => failure::rotation(Run { cells, moved }, map, limit),
+            Map::Swaps(map) => failure::exchange(Run { cells, moved }, map.swaps(), limit),
+        }
     }
 
     /// Returns the wear of all places by its size.
@@ -271,10 +320,16 @@ mod tests {
     use crate::{start_gap, swaps};
     use proptest::prelude::*;
 
-    const START_GAP: Levelling = Levelling::StartGap {
-        psi: start_gap::PSI,
-    };
+    const START_GAP: Levelling = start_gap(start_gap::PSI);
     const RANDOMISED: Levelling = Levelling::Randomised { psi: swaps::PSI };
+
+    const fn start_gap(psi: u32) -> Levelling {
+        Levelling::StartGap {
+            psi,
+            regions: 1,
+            random: false,
+        }
+    }
 
     /// A memory after these writes of whole lines.
     fn after(levelling: Levelling, lines: u64, writes: impl IntoIterator<Item = u64>) -> Wear {
@@ -395,7 +450,7 @@ mod tests {
         fn every_write_wears_the_place_at_which_the_line_lies(
             lines in 1u64..20, writes in prop::collection::vec(0u64..20, 0..300), psi in 1u32..6,
         ) {
-            for levelling in [Levelling::None, Levelling::StartGap { psi }, Levelling::Randomised { psi }] {
+            for levelling in [Levelling::None, start_gap(psi), Levelling::Randomised { psi }] {
                 let mut wear = Wear::new(levelling, lines, 9).unwrap();
                 let mut places = Places((0..lines).map(|line| (Some(line), 0)).collect());
                 if let Levelling::StartGap { .. } = levelling {
@@ -407,7 +462,7 @@ mod tests {
                     places.0[place].1 += 1;
                     wear.settle(|moved| {
                         match moved {
-                            Moved::Copied(line) => {
+                            Moved::Copied { line, .. } => {
                                 let gap = places.0.iter().position(|(held, _)| held.is_none()).expect("a gap");
                                 let from = places.of(line);
                                 places.0[from].0 = None;

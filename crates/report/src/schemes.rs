@@ -50,8 +50,9 @@ pub(crate) fn comparison(one: &Simulated) -> Table {
 /// Explains the columns of [`comparison`].
 pub(crate) const LEGEND: &str = "\
 Of page: bytes as a share of writing every page that leaves DRAM, all of it; cells of page: cells programmed, \
-moves of the levelling included. Wear is in writes of a line, that is of all its 512 cells. Lifetimes: at the rate \
-of this run, with its distribution over lines, and with an even one.\n";
+moves of the levelling included. Wear is in writes of a line, that is of all its 512 cells. The first line \
+lasts until then if this run is repeated and the levelling goes on (its spares used up, if it has some); if even: all \
+lines, if they wore evenly.\n";
 
 /// Returns the name of a scheme under a levelling, on the machine with this name.
 fn name(machine: &str, scheme: &SchemeOutcome) -> String {

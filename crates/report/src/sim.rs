@@ -139,7 +139,7 @@ pub fn text<'a>(simulated: impl IntoIterator<Item = &'a Simulated>) -> Text {
 fn lifetime_basis(simulated: &[&Simulated]) -> String {
     let mut known = simulated
         .iter()
-        .filter(|one| one.outcome.lifetime.levelled.is_some());
+        .filter(|one| one.outcome.lifetime.even.is_some());
     let Some(first) = known.next() else {
         return String::new();
     };
@@ -155,7 +155,7 @@ fn lifetime_basis(simulated: &[&Simulated]) -> String {
     let per = match first.machine.tier.rated {
         Some(rated) => format!("until {} are written", lifetime::shown(rated)),
         None => {
-            "until its cells wear out, all written evenly; --endurance takes the figure of a drive"
+            "until its cells wear out, if they wore evenly; --endurance takes the figure of a drive"
                 .to_owned()
         }
     };
@@ -229,9 +229,7 @@ fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
         }),
         (TIME, |o| timed(o, |o| o.time().to_string())),
         (SLOWDOWN, |o| timed(o, |o| format!("{:.2}", o.slowdown()))),
-        (LIFETIME, |o| {
-            Unit::Years.shown(&o.lifetime.levelled.value())
-        }),
+        (LIFETIME, |o| Unit::Years.shown(&o.lifetime.even.value())),
     ];
     let fetched = simulated.iter().any(|one| one.outcome.story.issued > 0);
     let has_clock = simulated.iter().any(|one| one.outcome.timed);
@@ -255,7 +253,7 @@ const LINES_READ: &str = "lines read";
 const LINES_WRITTEN: &str = "lines written";
 const TIME: &str = "time";
 const SLOWDOWN: &str = "slowdown";
-const LIFETIME: &str = "lifetime";
+const LIFETIME: &str = "lifetime if even";
 const PREFETCHED: &str = "prefetched";
 const ACCURACY: &str = "accuracy";
 

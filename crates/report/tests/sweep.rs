@@ -114,7 +114,7 @@ fn each_figure_stands_in_its_column() {
         .simulated
         .outcome
         .lifetime
-        .levelled
+        .even
         .expect("flash wears out");
     assert_eq!(value(&flash, "lifetime_years"), format!("{years:?}"));
     let energy = pcm.simulated.outcome.energy.expect("the powers are known");
@@ -161,7 +161,7 @@ proptest! {
             machine.fault.shootdown_on_map = flag;
             outcome.counts.reads = reads;
             outcome.full_at = full;
-            outcome.lifetime.levelled = years;
+            outcome.lifetime.even = years;
             row
         });
         let rows: Vec<Row> = rows.collect();

@@ -100,7 +100,11 @@ fn start_gap(params: &mut Params) -> std::result::Result<Levelling, String> {
     let psi = params.take("psi", writes, start_gap::PSI, 1..=1 << 20)?;
     Ok(Levelling {
         order: Order::Lowest,
-        moving: Moving::StartGap { psi },
+        moving: Moving::StartGap {
+            psi,
+            regions: 1,
+            random: false,
+        },
     })
 }
 

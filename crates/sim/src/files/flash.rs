@@ -26,6 +26,10 @@ pub(super) struct Flash {
     used: u32,
     /// Wear of the places, each taken as a line.
     wear: Wear,
+    /// Pages in spare.
+    spares: u64,
+    /// Writes that a cell endures.
+    endurance: Option<f64>,
     days: Days,
     /// Refused pages by policy.
     refused: Vec<(&'static str, u64)>,
@@ -43,7 +47,7 @@ impl Flash {
         }
         let replacement = machine.flash_replacement.policy(pages, machine.seed, None);
         let admission = machine.chain()?.policy(&machine.known());
-        let levelling = levelling::Make::levelling(&machine.levelling).map_err(Error::usage)?;
+        let plan = levelling::Make::of(&machine.levelling).map_err(Error::usage)?;
         let technology = &machine.technology;
         let slower = |time: Nanos, factor: f64| Nanos((time.0 as f64 * factor).round() as u64);
         let write = slower(technology.write, machine.slow_down.write);
@@ -57,7 +61,9 @@ impl Flash {
             places: Vec::new(),
             free: Vec::new(),
             used: 0,
-            wear: Wear::new(levelling, pages as u64, machine.seed)?,
+            wear: Wear::new(plan.levelling, pages as u64, machine.seed)?,
+            spares: plan.spares,
+            endurance: technology.endurance,
             days: Days::default(),
             refused: Vec::new(),
         }))
@@ -127,6 +133,11 @@ impl Flash {
 
     pub(super) fn worn(&self) -> Worn {
         self.wear.worn()
+    }
+
+    /// Returns how often this run can be repeated until flash fails.
+    pub(super) fn runs(&self) -> Option<f64> {
+        self.wear.runs(self.endurance?, self.spares)
     }
 
     pub(super) fn busiest_day(&self) -> Bytes {

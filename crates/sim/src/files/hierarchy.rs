@@ -240,6 +240,7 @@ impl Hierarchy {
             refused: flash.map_or_else(Vec::new, |flash| flash.refused().to_vec()),
             busiest_day: flash.map(Flash::busiest_day),
             worn: flash.map(Flash::worn),
+            runs: flash.and_then(Flash::runs),
             points: self.timeline.points(counts, time),
         }
     }

@@ -22,6 +22,9 @@ pub struct Outcome {
     pub busiest_day: Option<Bytes>,
     /// Wear of flash, by pages.
     pub worn: Option<Worn>,
+    /// How often the run can be repeated until flash fails, with the levelling going on; `None`
+    /// where the endurance is not known, or nothing was written.
+    pub runs: Option<f64>,
     /// Counts in the course of the simulation.
     pub points: Vec<Point>,
 }
@@ -82,8 +85,7 @@ impl Outcome {
 }
 
 impl Run {
-    /// Returns the years until all cells of flash wear out together, if it is levelled; `None`
-    /// where the endurance is not known, or nothing was written.
+    /// Returns the years until all cells of flash wear out, if they wore evenly; `None` where the endurance is not known, or nothing was written.
     pub fn lifetime(&self) -> Option<f64> {
         let endurance = self.machine.technology.endurance?;
         let capacity = Bytes::of_pages(self.machine.flash_pages as u64);
@@ -94,14 +96,11 @@ impl Run {
         }
     }
 
-    /// Returns the years until the first place of flash wears out, if pages come to places that are
-    /// free and the levelling moves them.
+    /// Returns the years until the first place of flash wears out for which there is no spare, if the
+    /// run is repeated and the levelling goes on.
     pub fn first_failure(&self) -> Option<f64> {
-        let endurance = self.machine.technology.endurance?;
-        self.outcome
-            .worn
-            .as_ref()?
-            .first(endurance, self.outcome.time)
+        let Outcome { runs, time, .. } = &self.outcome;
+        runs.map(|runs| lifetime::repeated(runs, *time))
     }
 
     /// Returns the run time as a multiple of that of another machine.

@@ -86,9 +86,10 @@ fn wear<'a>() -> Vec<Field<Compared<'a>>> {
         "wear_mean" None |of| of.run.outcome.worn.as_ref().map(|worn| worn.mean());
         /// writes of the page of flash that was written most
         "wear_most" None |of| of.run.outcome.worn.as_ref().map(|worn| worn.most());
-        /// years until flash wears out, if all of it is worn alike
+        /// years until flash wears out, if it wore evenly
         "lifetime_years" Years |of| of.run.lifetime();
-        /// years until the first page of flash wears out, under the wear levelling
+        /// years until the first page of flash wears out for which there is no spare, if the run is
+        /// repeated and the levelling goes on
         "first_failure_years" Years |of| of.run.first_failure();
         /// counts of equal parts of the simulation, in requests
         "timeline": [epoch()] => |of| epochs(&of.run.outcome.points);

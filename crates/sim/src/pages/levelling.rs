@@ -1,7 +1,7 @@
 //! Wear levelling of the simulated memory, as options name it: `start-gap:psi=50`.
 
 use terrace_device::{Levelling, start_gap, swaps};
-use terrace_policy::params::Params;
+use terrace_policy::params::{OFF_ON, Params};
 use terrace_policy::registry::{self, Entry, Kind};
 
 /// Wear levelling with its settings.
@@ -10,6 +10,14 @@ pub type Spec = registry::Spec<Make>;
 /// Makes wear levelling of its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Make(fn(&mut Params) -> Result<Levelling, String>);
+
+/// A levelling, and what is in spare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) levelling: Levelling,
+    /// Lines that take the place of those that fail.
+    pub(crate) spares: u64,
+}
 
 impl Kind for Make {
     const NOUN: &'static str = "wear levelling";
@@ -24,10 +32,11 @@ impl Kind for Make {
         },
         Entry {
             name: "start-gap",
-            summary: "all lines move on by one place, one at a time, through a spare line",
+            summary: "all lines of a region move on by one place, one at a time, through a line more",
             paper: "Qureshi et al., MICRO 2009",
             when: "Memory on the memory bus. It has worked once the gap has been everywhere, after psi writes \
-                   of each line; a short run shows nothing of it.",
+                   of each line; a short run shows nothing of it, and of many lines a hot one can wear out before. \
+                   Regions are gone around sooner, and the random mapping spreads hot neighbours over them.",
             evidence: terrace_policy::registry::Evidence::NONE,
             make: Self(start_gap),
         },
@@ -42,7 +51,7 @@ impl Kind for Make {
     ];
 
     fn declare(&self, params: &mut Params) -> Result<(), String> {
-        self.0(params).map(drop)
+        self.plan(params).map(drop)
     }
 }
 
@@ -51,15 +60,34 @@ impl Make {
     ///
     /// # Errors
     /// Returns a message if a setting has a wrong value.
-    pub(crate) fn levelling(spec: &Spec) -> Result<Levelling, String> {
-        spec.make(|make, params| make.0(params))
+    pub(crate) fn of(spec: &Spec) -> Result<Plan, String> {
+        spec.make(Self::plan)
+    }
+
+    fn plan(&self, params: &mut Params) -> Result<Plan, String> {
+        let levelling = self.0(params)?;
+        let spares =
+            "lines in spare, each for one that fails; a lifetime ends with the line after that";
+        Ok(Plan {
+            levelling,
+            spares: params.take("spare", spares, 0, 0..=1 << 30)?,
+        })
     }
 }
 
 fn start_gap(params: &mut Params) -> Result<Levelling, String> {
-    let writes = "writes of lines between two movements of the gap";
-    let psi = params.take("psi", writes, start_gap::PSI, 1..=1 << 20)?;
-    Ok(Levelling::StartGap { psi })
+    let writes = "writes of lines of a region between two movements of its gap";
+    let random = "whether lines are mapped at random before";
+    Ok(Levelling::StartGap {
+        psi: params.take("psi", writes, start_gap::PSI, 1..=1 << 20)?,
+        regions: params.take(
+            "regions",
+            "regions of lines, each with a gap",
+            1,
+            1..=1 << 20,
+        )?,
+        random: params.take("random", random, false, OFF_ON)?,
+    })
 }
 
 fn randomised(params: &mut Params) -> Result<Levelling, String> {

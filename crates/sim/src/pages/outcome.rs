@@ -73,18 +73,12 @@ pub struct ProgramTime {
 /// written or no endurance is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lifetime {
-    /// All cells are written evenly (Awad 2016, figures 2 and 9; the same as Fedorov 2016, 2.4.5,
-    /// with randomised levelling).
-    pub levelled: Option<f64>,
-    /// Start-gap levelling, assumed to be even except for its own writes, one in a hundred (Qureshi
-    /// et al. 2009).
-    pub start_gap: Option<f64>,
+    /// If all cells wore evenly (Awad 2016, figures 2 and 9; the same as Fedorov 2016, 2.4.5, with
+    /// randomised levelling). By a levelling it is [`SchemeOutcome::first_years`].
+    pub even: Option<f64>,
     /// No levelling: the most written cells end the lifetime.
     pub unlevelled: Option<f64>,
 }
-
-/// Writes between two moves of a line by start-gap (Qureshi et al. 2009).
-const START_GAP_PERIOD: f64 = 100.0;
 
 /// Results of a simulation after its warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -251,17 +245,15 @@ impl Lifetime {
         if let Some(rated) = tier.rated {
             // A drive levels by itself.
             return Self {
-                levelled: rated.years(written, Duration::from_nanos(elapsed.0)),
+                even: rated.years(written, Duration::from_nanos(elapsed.0)),
                 ..Self::default()
             };
         }
         let Some(endurance) = tier.endurance else {
             return Self::default();
         };
-        let levelled = lifetime::awad(endurance, capacity, written, elapsed);
         Self {
-            levelled,
-            start_gap: levelled.map(|years| years / (1.0 + 1.0 / START_GAP_PERIOD)),
+            even: lifetime::awad(endurance, capacity, written, elapsed),
             unlevelled: lifetime::fedorov(endurance, most.into(), elapsed),
         }
     }

@@ -170,12 +170,10 @@ fn program() -> Vec<Field<ProgramTime>> {
 /// Returns lifetime, energy and pages of the tier.
 fn tier() -> Vec<Field<Outcome>> {
     let mut fields = fields! { Outcome;
-        /// until the tier wears out, all cells written evenly (Awad 2016, figures 2 and 9);
-        /// null: nothing written, or no endurance known
-        "lifetime_years" Years |o| o.lifetime.levelled;
-        /// lifetime with start-gap levelling
-        "lifetime_start_gap_years" Years |o| o.lifetime.start_gap, json "lifetime.start_gap";
-        /// lifetime without levelling
+        /// until the tier wears out, if it wore evenly (Awad 2016, figures 2 and 9); null: nothing
+        /// written, or no endurance known
+        "lifetime_years" Years |o| o.lifetime.even;
+        /// until the page written most wears out, without levelling
         "lifetime_unlevelled_years" Years |o| o.lifetime.unlevelled, json "lifetime.unlevelled";
         /// energy of reads; null: no powers known
         "energy_read_j" Joules |o| o.energy.map(|energy| energy.read_j), json "energy?.read_j";
@@ -192,8 +190,8 @@ fn tier() -> Vec<Field<Outcome>> {
         /// access at which the first page had to leave DRAM; null: all fitted
         "dram_full_at" None |o| o.full_at;
     };
-    let levelled = fields[0].clone().column("").json("lifetime.levelled");
-    fields.insert(1, levelled);
+    let even = fields[0].clone().column("").json("lifetime.even");
+    fields.insert(1, even);
     fields
 }
 
@@ -250,10 +248,10 @@ fn scheme() -> Vec<Field<SchemeOutcome>> {
         "cells_share" Share |one| one.cells_share();
         /// energy of programming them, without reads to compare or to move; null: no powers known
         "energy_j" Joules |one| one.energy_j;
-        /// until the first line wears out, if the run is repeated at the same places; null: nothing
-        /// written, or no endurance known
+        /// until the first line wears out for which there is no spare, if the run is repeated and the
+        /// levelling goes on; null: nothing written, or no endurance known
         "first_years" Years |one| one.first_years;
-        /// until all lines wear out, if they were written evenly (Awad 2016, figure 9)
+        /// until all lines wear out, if they wore evenly (Awad 2016, figure 9)
         "even_years" Years |one| one.even_years;
         /// places of lines in the memory
         "places" None |one| one.places;

@@ -265,7 +265,7 @@ mod tests {
 
     const OPTIONS: &str = "some machines";
 
-    fn outcome(reads: u64, slowdown: f64, levelled: Option<f64>) -> Outcome {
+    fn outcome(reads: u64, slowdown: f64, even: Option<f64>) -> Outcome {
         Outcome {
             timed: true,
             counts: Counts {
@@ -284,7 +284,7 @@ mod tests {
                 threads: 1,
             }],
             lifetime: Lifetime {
-                levelled,
+                even,
                 ..Lifetime::default()
             },
             energy: None,

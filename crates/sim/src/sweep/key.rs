@@ -13,7 +13,7 @@ use terrace_trace::spooled::place;
 use crate::pages::PageMachine;
 
 /// Version of the keys; increases with every change that makes results in older journals invalid.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
 /// Identity of a file at a moment: changed content shows in another size or modification time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

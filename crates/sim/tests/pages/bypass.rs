@@ -47,7 +47,7 @@ fn slow_memory_alone_takes_its_time() {
     assert_eq!(outcome.time(), Nanos(30 + 6 + 4 * 13 + 15 - BEFORE));
     assert_eq!(outcome.times.slow_lines, Nanos(15));
     assert_eq!(
-        outcome.lifetime.levelled, None,
+        outcome.lifetime.even, None,
         "lines wear the tier, and are not counted"
     );
 }

@@ -1,7 +1,10 @@
 //! A memory of physical lines, each of which is searched, and carried from place to place.
 
+use std::ops::Range;
+
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use terrace_device::feistel::Feistel;
 use terrace_policy::write::{Contents, Depends, Form, LINE_BYTES, LINES, Place, Scheme, Written};
 use terrace_sim::pages::Unwritten;
 
@@ -17,8 +20,9 @@ pub struct Naive {
     /// How each place's page is laid down.
     forms: Vec<Form>,
     levelling: Levelling,
-    /// Writes until the next movement.
-    left: u32,
+    /// The physical places of each region of start-gap, of which there is one without regions, and
+    /// writes until its next movement.
+    regions: Vec<(Range<usize>, u32)>,
     /// Lines and cells that the levelling wrote.
     pub moved: (u64, u64),
     /// What the scheme wrote.
@@ -43,6 +47,8 @@ fn first(unwritten: Unwritten, line: u64) -> [u8; LINE_BYTES] {
 pub enum Levelling {
     None,
     StartGap(u32),
+    /// Start-gap in so many regions, behind the random mapping of a seed.
+    Regions(u32, usize, u64),
     Randomised(u32),
 }
 
@@ -52,7 +58,7 @@ impl Levelling {
     fn distance(self, random: &mut SplitMix64) -> u32 {
         match self {
             Self::None => u32::MAX,
-            Self::StartGap(psi) => psi,
+            Self::StartGap(psi) | Self::Regions(psi, ..) => psi,
             Self::Randomised(psi) => {
                 let share = ((random.next_u64() >> 11) + 1) as f64 * 0.5_f64.powi(53);
                 match psi {
@@ -71,23 +77,52 @@ impl Naive {
         unwritten: Unwritten,
         random: &mut SplitMix64,
     ) -> Self {
-        let mut lines: Vec<_> = (0..places * LINES).map(Some).collect();
-        if let Levelling::StartGap(_) = levelling {
-            lines.push(None);
+        let count = places * LINES;
+        let mut mapped: Vec<_> = (0..count).collect();
+        if let Levelling::Regions(_, _, seed) = levelling {
+            let feistel = Feistel::new(count as u64, seed);
+            mapped.sort_by_key(|line| feistel.map(*line as u64));
+        }
+        let (parts, gap) = match levelling {
+            Levelling::None | Levelling::Randomised(_) => (1, false),
+            Levelling::StartGap(_) => (1, true),
+            Levelling::Regions(_, regions, _) => (regions, true),
+        };
+        let (mut lines, mut cells, mut regions) = (Vec::new(), Vec::new(), Vec::new());
+        for part in 0..parts {
+            let begin = lines.len();
+            let own = mapped.iter().enumerate();
+            let own = own.filter(|(at, _)| at * parts / count == part);
+            for (_, line) in own {
+                lines.push(Some(*line));
+                cells.push((first(unwritten, *line as u64), 0));
+            }
+            if gap {
+                lines.push(None);
+                cells.push((first(unwritten, (count + part) as u64), 0));
+            }
+            regions.push((begin..lines.len(), levelling.distance(random)));
         }
         Self {
-            cells: (0..lines.len() as u64)
-                .map(|line| (first(unwritten, line), 0))
-                .collect(),
+            cells,
             wear: vec![0; lines.len()],
             lines,
             forms: vec![Form::Plain; places],
             levelling,
-            left: levelling.distance(random),
+            regions,
             moved: (0, 0),
             written: Written::default(),
             pages: 0,
         }
+    }
+
+    /// The number of the region of a physical place.
+    fn region(&self, at: usize) -> usize {
+        let holds = |(places, _): &(Range<usize>, u32)| places.contains(&at);
+        self.regions
+            .iter()
+            .position(holds)
+            .expect("a place is in a region")
     }
 
     fn at(&self, line: usize) -> usize {
@@ -147,10 +182,13 @@ impl Naive {
                 Form::Plain | Form::Coded | Form::CodedBy(_) => 0,
             };
             let line = place * LINES + line;
-            cells += self.program(self.at(line), (bytes, inverted), compares);
-            self.left -= 1;
-            if self.left == 0 {
-                self.left = self.levelling.distance(random);
+            let at = self.at(line);
+            cells += self.program(at, (bytes, inverted), compares);
+            let region = self.region(at);
+            let (_, left) = &mut self.regions[region];
+            *left -= 1;
+            if *left == 0 {
+                *left = self.levelling.distance(random);
                 due.push(line);
             }
         }
@@ -173,9 +211,11 @@ impl Naive {
         };
         match self.levelling {
             Levelling::None => {}
-            Levelling::StartGap(_) => {
-                let gap = self.lines.iter().position(Option::is_none).expect("a gap");
-                let from = gap.checked_sub(1).unwrap_or(self.lines.len() - 1);
+            Levelling::StartGap(_) | Levelling::Regions(..) => {
+                let (region, _) = &self.regions[self.region(self.at(line))];
+                let mut places = region.clone();
+                let gap = places.find(|at| self.lines[*at].is_none()).expect("a gap");
+                let from = if gap == region.start { region.end } else { gap } - 1;
                 let line = self.lines[from].take().expect("there is one gap");
                 let held = self.cells[from];
                 carry(self, line, held, gap);

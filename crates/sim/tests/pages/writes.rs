@@ -274,13 +274,16 @@ proptest! {
     ) {
         let rows = rows(&touches);
         let departures = departures(&rows, dram);
-        let levellings = format!("none,start-gap:psi={psi},randomised:psi={psi}");
+        let levellings = format!(
+            "none,start-gap:psi={psi},start-gap:psi={psi},regions=3,random=on,randomised:psi={psi}"
+        );
         let mut machine = machine(dram, &SCHEMES.join(","), &levellings, pages as u64);
         machine.writing.unwritten = unwritten;
         let outcome = simulate(&rows, machine);
         let mut found = outcome.schemes.iter();
         for spec in SCHEMES {
-            for levelling in [Levelling::None, Levelling::StartGap(psi), Levelling::Randomised(psi)] {
+            let regions = Levelling::Regions(psi, 3, 1);
+            for levelling in [Levelling::None, Levelling::StartGap(psi), regions, Levelling::Randomised(psi)] {
                 let one = found.next().expect("each scheme under each levelling");
                 prop_assert_eq!(&one.scheme, spec);
                 let expected = twin(&departures, spec, levelling, pages, unwritten);
@@ -359,6 +362,38 @@ fn energy_and_lifetime_by_hand() {
     close(inclusive.even_years, 1e7 / runs_a_year);
     close(dcw.first_years, 1e7 / (2.0 / 512.0) / runs_a_year);
     close(dcw.even_years, 1e7 / (2.0 / 512.0 / 128.0) / runs_a_year);
+}
+
+/// One page of two is written out again and again, all 64 lines of it.
+#[test]
+fn lifetimes_by_levellings_by_hand() {
+    let mut touches = vec![(0, true, vec![(0, 1)]), (1, false, vec![])];
+    touches.extend((2..12).flat_map(|value| [(0, true, vec![(0, value)]), (1, false, vec![])]));
+    let rows = rows(&touches);
+    let levellings = "none,start-gap:psi=1048576,none:spare=64,start-gap:psi=64";
+    let mut machine = machine(1, "inclusive", levellings, 2);
+    machine.warmup = 3;
+    let outcome = simulate(&rows, machine);
+    let [none, slow, spared, quick] = &outcome.schemes[..] else {
+        panic!("four levellings")
+    };
+    assert_eq!((none.pages, none.lines), (10, 640));
+    let years = outcome.time().seconds() / (365.25 * 86_400.0);
+    let close = |found: &SchemeOutcome, runs: f64| {
+        let found = found.first_years.expect("it wears out") / years;
+        assert!((found / runs - 1.0).abs() < 1e-6, "{found} {runs}");
+    };
+    // 10^7 writes of a line, of which a run makes 10.
+    close(none, 1e6);
+    // Psi writes, in 1638.4 runs, are 16,384 of each hot line: 610 times that is 10^7. A rotation is
+    // 129 movements, so the gap has been at place 10 four times until the fifth rotation is at 98,
+    // and it held a hot line else; four copies were made to it.
+    close(slow, 1638.4 * (4.0 + (1e7 - 4.0) / 16_384.0));
+    // 64 lines fail together, and the 65th failure is that of a spare.
+    close(spared, 2e6);
+    let even = 1e7 * 129.0 / (640.0 + 10.0);
+    let found = quick.first_years.expect("it wears out") / years;
+    assert!((0.99..1.0).contains(&(found / even)), "{found} {even}");
 }
 
 /// Linux has the first page written twice while it stays; three others leave, of which no copy is

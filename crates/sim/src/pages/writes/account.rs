@@ -4,7 +4,7 @@ use terrace_base::Result;
 use terrace_device::{LINE_CELLS, Moved, Wear};
 use terrace_policy::write::{Contents, Depends, LINES, Line, Place, Scheme, Spec, Written};
 
-use super::super::levelling;
+use super::super::levelling::{self, Plan};
 use super::Writing;
 use super::contents::{Shared, Unwritten};
 
@@ -27,8 +27,10 @@ pub(super) struct Account {
 pub(super) struct Levelled {
     pub(super) spec: levelling::Spec,
     pub(super) wear: Wear,
-    /// What the cells of start-gap's gap hold.
-    gap: Line,
+    /// Lines in spare.
+    pub(super) spares: u64,
+    /// What the cells of start-gap's gaps hold, by region.
+    gaps: Vec<Line>,
 }
 
 impl Account {
@@ -43,11 +45,15 @@ impl Account {
     ) -> Result<Self> {
         let unwritten = writing.unwritten;
         let levelled = writing.levellings.iter().map(|spec| {
-            let levelling = levelling::Make::levelling(spec).map_err(terrace_base::Error::usage)?;
+            let plan = levelling::Make::of(spec).map_err(terrace_base::Error::usage)?;
+            let Plan { levelling, spares } = plan;
+            let lines = places * LINES as u64;
+            let gap = |region: u64| Line::holding(unwritten.line(lines + region));
             Ok(Levelled {
                 spec: spec.clone(),
-                wear: Wear::new(levelling, places * LINES as u64, seed)?,
-                gap: Line::holding(unwritten.line(places * LINES as u64)),
+                wear: Wear::new(levelling, lines, seed)?,
+                spares,
+                gaps: (0..levelling.gaps(lines)).map(gap).collect(),
             })
         });
         let looks = scheme.coder.depends() != Depends::OnPage;
@@ -120,10 +126,14 @@ impl Account {
             };
             written.unwrap_or_else(|| Line::holding(self.unwritten.line(line)))
         };
-        for Levelled { wear, gap, .. } in &mut self.levelled {
+        for Levelled { wear, gaps, .. } in &mut self.levelled {
             wear.settle(|moved| match moved {
                 _ if !compares => LINE_CELLS,
-                Moved::Copied(moved) => {
+                Moved::Copied {
+                    line: moved,
+                    region,
+                } => {
+                    let gap = &mut gaps[region as usize];
                     let before = std::mem::replace(gap, line(moved));
                     gap.differing(&before)
                 }

@@ -72,8 +72,9 @@ impl Writing {
             let own = scheme.coder.depends() != Depends::OnPage && !scheme.coder.is_plain();
             pages += if own { places } else { places - self.pages };
             for spec in &self.levellings {
-                let levelling = Make::levelling(spec).map_err(Error::usage)?;
-                bytes = bytes.saturating_add(Wear::memory(levelling, places * LINES as u64).0);
+                let plan = Make::of(spec).map_err(Error::usage)?;
+                let memory = Wear::memory(plan.levelling, places * LINES as u64);
+                bytes = bytes.saturating_add(memory.0);
             }
         }
         Ok(Bytes(

@@ -5,7 +5,7 @@ use std::iter;
 use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
 use terrace_base::bytes::PAGE_BYTES;
-use terrace_device::{Energy, Worn};
+use terrace_device::{Energy, Worn, lifetime};
 
 use super::Writes;
 use super::account::{Account, Levelled};
@@ -39,7 +39,8 @@ pub struct SchemeOutcome {
     pub moved_cells: u64,
     /// Energy of programming all these cells, in joules, if the powers are known.
     pub energy_j: Option<f64>,
-    /// Years until the first line wears out.
+    /// Years until the first line for which there is no spare wears out, if the run is repeated and
+    /// the levelling goes on.
     pub first_years: Option<f64>,
     /// Years until all lines wear out, if they are written evenly.
     pub even_years: Option<f64>,
@@ -104,8 +105,7 @@ impl Writes {
             let worn = wear.worn();
             let cells = written.cells + wear.moved_cells();
             let rows = account.pages + wear.moved_lines();
-            let years =
-                |years: fn(&Worn, f64, Nanos) -> Option<f64>| years(&worn, endurance?, elapsed);
+            let runs = endurance.and_then(|endurance| wear.runs(endurance, levelled.spares));
             SchemeOutcome {
                 scheme: account.spec.to_string(),
                 pinned: account.scheme.pinned,
@@ -120,8 +120,8 @@ impl Writes {
                 moved_lines: wear.moved_lines(),
                 moved_cells: wear.moved_cells(),
                 energy_j: energy.map(|energy| energy.programming(cells, rows)),
-                first_years: years(Worn::first),
-                even_years: years(Worn::even),
+                first_years: runs.map(|runs| lifetime::repeated(runs, elapsed)),
+                even_years: endurance.and_then(|endurance| worn.even(endurance, elapsed)),
                 places: worn.places(),
                 places_written: worn.written(),
                 wear_mean: worn.mean(),
