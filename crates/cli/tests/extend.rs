@@ -692,12 +692,12 @@ fn a_snapshot_of_redis_is_what_it_was() {
         let redis = Redis(&socket);
         redis.await_answer();
         redis.ask("DEBUG POPULATE 10000 key 2000");
-        redis.ask("DEBUG POPULATE 20 big 2000000");
+        redis.fill("big", 2_000_000);
         let before = redis.ask("DEBUG DIGEST");
         assert_eq!(redis.ask("BGSAVE"), "Background saving started");
         redis.ask("DEBUG POPULATE 20000 other 500");
         redis.ask("FLUSHDB");
-        redis.ask("DEBUG POPULATE 20 other-big 1500000");
+        redis.fill("other-big", 1_500_000);
         redis.ask("DEBUG POPULATE 10000 key 1000");
         while redis
             .ask("INFO persistence")
@@ -737,9 +737,21 @@ struct Redis<'a>(&'a str);
 
 impl Redis<'_> {
     fn ask(&self, words: &str) -> String {
+        self.call(&words.split(' ').collect::<Vec<_>>())
+    }
+
+    /// Sets twenty values of so many bytes, all different. Those of `DEBUG POPULATE` are zeros.
+    fn fill(&self, name: &str, bytes: usize) {
+        let script = format!(
+            "for at = 10, 29 do redis.call('SET', '{name}' .. at, string.rep(at, {bytes} / 2)) end"
+        );
+        self.call(&["EVAL", &script, "0"]);
+    }
+
+    fn call(&self, words: &[&str]) -> String {
         let output = Command::new("redis-cli")
             .args(["-s", self.0])
-            .args(words.split(' '))
+            .args(words)
             .output()
             .unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()

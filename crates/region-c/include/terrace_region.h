@@ -85,7 +85,8 @@ int terrace_unmap(terrace_extension *extension, void *start);
 /* Figures of an extension since it was started. Pages have 4096 bytes. Later versions add fields at the
  * end. */
 struct terrace_figures {
-    uint64_t first_touches;  /* pages that were filled with zeros, at a fault or in advance */
+    uint64_t first_touches;  /* pages that were filled with zeros, at a fault or ahead of it, less
+                              * those filled ahead that left DRAM unused */
     uint64_t fetches;        /* faults on pages in the slow memory, each of which is read */
     uint64_t returns;        /* faults on pages that have left, and are in DRAM still */
     uint64_t evicted_clean;  /* pages that left as they had come */

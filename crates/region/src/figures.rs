@@ -14,9 +14,11 @@ use terrace_policy::write::{REGISTRY, Written};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Figures {
-    /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched
-    /// pages in a row.
+    /// Pages without contents that were filled with zeros: at a fault, or ahead of it behind first
+    /// touches in a row. Pages that were filled ahead and left DRAM unused are not among them.
     pub first_touches: u64,
+    /// Pages that were filled ahead and left DRAM as zeros: nothing is known of a touch.
+    pub filled_unused: u64,
     /// Faults on pages in the slow memory; each is a read.
     pub fetches: u64,
     /// Faults on pages in the staging range, from which they come back.

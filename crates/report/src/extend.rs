@@ -76,9 +76,11 @@ pub struct ExtendSettings {
 /// Measured figures.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Measured {
-    /// Pages without contents that were filled with zeros: at a fault, or in advance behind touched
-    /// pages in a row.
+    /// Pages without contents that were filled with zeros: at a fault, or ahead of it behind first
+    /// touches in a row. Pages that were filled ahead and left DRAM unused are not among them.
     pub first_touches: u64,
+    /// Pages that were filled ahead and left DRAM as zeros: nothing is known of a touch.
+    pub filled_unused: u64,
     /// Faults on pages in the slow memory, which read it.
     pub fetches: u64,
     /// Faults on pages that had just left, and came back from the staging range.
@@ -196,6 +198,7 @@ impl Measured {
         let fetch = figures.fetch_nanos as f64 / figures.fetches as f64;
         Self {
             first_touches: figures.first_touches,
+            filled_unused: figures.filled_unused,
             fetches: figures.fetches,
             returns: figures.returns,
             first_writes: figures.first_writes,
@@ -277,6 +280,7 @@ pub fn text(document: &ExtendDocument) -> Text {
         ("DRAM, peak", Bytes(measured.peak_dram_bytes).to_string()),
         ("footprint", Bytes(measured.footprint_bytes).to_string()),
         ("first touches", count(measured.first_touches)),
+        ("filled ahead for nothing", count(measured.filled_unused)),
         ("fetches from the slow memory", count(measured.fetches)),
         (
             "mean time of a fetch",

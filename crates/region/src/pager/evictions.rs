@@ -5,6 +5,7 @@ use std::io;
 use terrace_policy::page::PAGE_BYTES;
 use terrace_policy::replacement::PageId;
 
+use super::filling::Filled;
 use super::{Known, Pager, State};
 use crate::staging::Slot;
 
@@ -97,6 +98,7 @@ impl Pager {
             let known = self.page(*page);
             known.state = State::Staged((start + at) as u32);
             known.leaving = false;
+            self.look_at_filled(*page, start + at);
         }
         self.resident -= pages.len();
     }
@@ -146,7 +148,16 @@ impl Pager {
 
     /// A staged page is evicted: it is written if need be.
     fn evict(&mut self, page: PageId, slot: usize) {
-        let Known { dirty, unseen, .. } = *self.page(page);
+        let Known {
+            dirty,
+            unseen,
+            filled,
+            ..
+        } = *self.page(page);
+        if filled == Filled::Ahead {
+            // Nobody is known to have touched it, and it leaves as it came.
+            return;
+        }
         if unseen {
             self.unused(page);
             if !dirty {
@@ -254,6 +265,7 @@ impl Pager {
     fn reclaim(&mut self) {
         let most = self.staging.slots().div_ceil(4);
         let (pages, footprint) = (&mut self.pages, &mut self.footprint);
+        let figures = &mut self.figures;
         self.staging.reclaim(most, |page| {
             let known = &mut pages[page.index()];
             if known.dirty {
@@ -264,6 +276,9 @@ impl Pager {
                 false => State::Nowhere,
             };
             *footprint -= usize::from(!known.copied);
+            let unused = u64::from(std::mem::take(&mut known.filled) == Filled::Ahead);
+            figures.filled_unused += unused;
+            figures.first_touches -= unused;
             true
         });
     }

@@ -5,18 +5,14 @@ use std::io;
 use terrace_policy::page::{PAGE_BYTES, Page};
 use terrace_policy::replacement::PageId;
 
+use super::filling::Filled;
 use super::{Fault, Fetch, Pager, State};
 use crate::slow::Buffer;
 use crate::store::Ended;
 use crate::uffd::{COPY_PROTECTED, feature};
 
 /// Aligned as [`Buffer`] is.
-static ZEROS: Buffer = Buffer([0; PAGE_BYTES as usize]);
-
-/// Pages that are filled at most at the first touch of one before them, and the part of DRAM that
-/// they are at most.
-const MOST_FILLED: usize = 32;
-const LEAST_SHARE: usize = 64;
+pub(super) static ZEROS: Buffer = Buffer([0; PAGE_BYTES as usize]);
 
 /// What became of a page that was to be mapped.
 pub(super) enum Mapped {
@@ -122,7 +118,7 @@ impl Pager {
     }
 
     /// Maps zeros to a page that nothing is known of.
-    fn fill_one(&mut self, page: PageId, write: bool) -> Mapped {
+    pub(super) fn fill_one(&mut self, page: PageId, write: bool) -> Mapped {
         let mapped = self.map(page, &ZEROS, write);
         if let Mapped::Now | Mapped::Before = mapped {
             self.figures.first_touches += 1;
@@ -133,32 +129,6 @@ impl Pager {
             self.came(page, write || matches!(mapped, Mapped::Before));
         }
         mapped
-    }
-
-    /// Fills pages behind one that is touched first, as if they were touched too: programs fill
-    /// most of their memory in order, and a fault takes about as long as filling ten pages.
-    fn fill_ahead(&mut self, page: PageId, write: bool) {
-        let most = MOST_FILLED.min(self.dram / LEAST_SHARE);
-        for after in 1..=self.filled_before(page, most) as u64 {
-            let at = Page(self.pages[page.index()].at + after);
-            let next = self.ranges.find(at);
-            let Some(next) = next.filter(|next| self.page(*next).state == State::Nowhere) else {
-                return;
-            };
-            let hinders = self.suspended > 0 || !self.waiting.is_empty();
-            if hinders || !self.has_room() || !matches!(self.fill_one(next, write), Mapped::Now) {
-                return;
-            }
-        }
-    }
-
-    /// Returns how many pages with contents lie in a row before one, up to `most`.
-    fn filled_before(&self, page: PageId, most: usize) -> usize {
-        let known = self.pages[..page.index()].iter().rev().take(most);
-        let at = self.pages[page.index()].at;
-        let row = known.zip(1..);
-        row.take_while(|(known, before)| known.at + before == at && known.state != State::Nowhere)
-            .count()
     }
 
     /// A page comes back from the staging range: moved, or copied if it is only read and need not
@@ -192,6 +162,7 @@ impl Pager {
         self.resident += 1;
         let known = self.page(page);
         (known.again, known.writing) = (false, false);
+        known.filled = Filled::No;
         self.seen(page);
         self.touch(page, fault.write);
         self.came(page, moves);

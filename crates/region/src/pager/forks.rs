@@ -79,6 +79,7 @@ impl Pager {
             self.uffd.register(start, bytes)?;
             self.uffd.protect(start, bytes)?;
         }
+        self.take_filled_over();
         // The threads that wait are the parent's.
         self.waiting.clear();
         Ok(())

@@ -1,13 +1,15 @@
 //! The pager: what happens to a page at a fault, at an eviction, and at the end of a transfer.
 //!
 //! It is stepped by one thread, and waits for nothing. `faults` serves faults, `ahead` brings pages
-//! in before them, `evictions` lets pages go, and `changes` follows what the program does to its
+//! in before them, `filling` fills pages
+//! before they are touched, `evictions` lets pages go, and `changes` follows what the program does to its
 //! mappings.
 
 mod ahead;
 mod changes;
 mod evictions;
 mod faults;
+mod filling;
 mod forks;
 
 use std::collections::VecDeque;
@@ -15,6 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ahead::Ahead;
+use filling::{Filled, Runs};
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::page::Page;
@@ -69,6 +72,7 @@ struct Known {
     again: bool,
     /// Whether it was mapped before it was touched, and is not known to have been touched.
     unseen: bool,
+    filled: Filled,
     /// Whether it is resident for good, beyond the bound, because it could not be evicted.
     kept: bool,
 }
@@ -103,6 +107,7 @@ pub(crate) struct Pager {
     store: Store,
     /// What is fetched ahead, if anything is.
     ahead: Option<Ahead>,
+    runs: Runs,
     judge: Option<Judge>,
     board: Arc<Board>,
     /// Pages that the policy has evicted, and which are resident still.
@@ -183,6 +188,7 @@ impl Pager {
             ranges: crate::ranges::Ranges::default(),
             pages: Vec::new(),
             ahead: Ahead::new(settings.prefetch.as_ref(), dram)?,
+            runs: Runs::default(),
             policy: policy.map_err(Error::usage)?,
             store: Store::new(
                 settings.slow,

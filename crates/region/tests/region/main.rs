@@ -1,6 +1,7 @@
 //! Regions on the kernel's userfaultfd: no byte is ever wrong.
 
 mod faulty;
+mod filled;
 mod forks;
 mod mappings;
 #[path = "../common/oracle.rs"]
