@@ -27,12 +27,12 @@ pub(crate) fn comparison(one: &Simulated) -> Table {
     let mut table = table(&headings);
     for scheme in &one.outcome.schemes {
         let years = |years: Option<f64>| Unit::Years.shown(&years.value());
-        let share = |share: f64| Unit::Share.shown(&share.value());
+        let share = |share: Option<f64>| Unit::Share.shown(&share.value());
         let [_, _, p99, _, most] = scheme.wear_quantiles;
         table.add_row([
             scheme.scheme.clone(),
             scheme.levelling.clone(),
-            scheme.pages.to_string(),
+            Unit::None.shown(&scheme.pages.value()),
             Bytes(scheme.bytes).to_string(),
             share(scheme.bytes_share()),
             share(scheme.cells_share()),
@@ -68,15 +68,18 @@ pub(crate) fn plots(machines: &[(String, &Simulated)]) -> [Plot; 2] {
         schemes.map(move |scheme| (name(machine, scheme), scheme))
     });
     let all: Vec<(String, &SchemeOutcome)> = all.collect();
-    let names = Axis::names("", all.iter().map(|(name, _)| name.as_str()));
+    // Where lines are written there are no pages to take shares of.
+    let of_pages = all.iter().filter(|(_, one)| one.left.is_some());
+    let of_pages: Vec<_> = of_pages.collect();
+    let names = Axis::names("", of_pages.iter().map(|(name, _)| name.as_str()));
     let share = Axis::new("share of whole pages", html::Unit::Share);
     let written = Plot::bars("Written by scheme", names, share)
         .note(
             "As a share of writing every page that leaves DRAM, all of it: bytes of the scheme, and cells that were \
              programmed, moves of the levelling included.",
         )
-        .values("bytes", all.iter().map(|(_, one)| one.bytes_share()))
-        .values("cells", all.iter().map(|(_, one)| one.cells_share()));
+        .values("bytes", of_pages.iter().filter_map(|(_, one)| one.bytes_share()))
+        .values("cells", of_pages.iter().filter_map(|(_, one)| one.cells_share()));
     let rank = Axis::new("lines, the most worn first", html::Unit::Count).log();
     let writes = Axis::new("writes of a line", html::Unit::Count).log();
     let wear = Plot::lines("Wear over lines", rank, writes)

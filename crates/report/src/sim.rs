@@ -122,7 +122,7 @@ pub fn text<'a>(simulated: impl IntoIterator<Item = &'a Simulated>) -> Text {
     {
         let which = match simulated {
             [_] => String::new(),
-            _ => format!("\n{} {}:", dram(one), one.machine.replacement),
+            _ => format!("\n{} {}:", dram(one), decider(one)),
         };
         text = text
             .prose(format!("{which}\n"))
@@ -133,6 +133,14 @@ pub fn text<'a>(simulated: impl IntoIterator<Item = &'a Simulated>) -> Text {
     }
     text.prose(lifetime_basis(simulated))
         .prose(notes(simulated))
+}
+
+/// Returns the policy that decides which pages are in DRAM.
+fn decider(one: &Simulated) -> String {
+    match one.machine.migration.bypasses() {
+        true => one.machine.migration.to_string(),
+        false => one.machine.replacement.to_string(),
+    }
 }
 
 /// Says what the lifetimes are reckoned from; nothing if none is known.

@@ -123,7 +123,7 @@ impl Simulation for PageSimulation {
 /// Returns the columns of traces that some of these machines need.
 pub fn columns<'m>(machines: impl Iterator<Item = &'m PageMachine>) -> Columns {
     machines.fold(Columns::PAGES, |columns, machine| Columns {
-        contents: columns.contents || machine.writing.is_asked(),
+        contents: columns.contents || machine.compares_contents(),
         zeros: columns.zeros || machine.drops_zeros(),
         ..columns
     })

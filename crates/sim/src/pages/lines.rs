@@ -10,6 +10,7 @@ use terrace_policy::migration::{Costs, Migration, Plan, Side};
 use terrace_policy::replacement::PageId;
 
 use super::cost::{FaultCost, Shootdown};
+use super::line_wear::LineWear;
 use super::placement::InForce;
 use super::settings::{Fill, PageMachine, Slower};
 use super::threads::NEVER;
@@ -29,6 +30,8 @@ pub(super) struct Sectors {
 /// The state of a machine whose slow memory serves lines.
 pub(super) struct Lines {
     pub(super) policy: Box<dyn Migration>,
+    /// Writes of each line, if something is reckoned from them.
+    pub(super) wear: Option<LineWear>,
     /// What the policy has asked for at the present moment.
     pub(super) plan: Plan,
     /// By how much a line of slow memory takes longer.
@@ -53,8 +56,8 @@ impl Lines {
     /// passed caches or not; `None` if its slow memory serves no lines.
     ///
     /// # Errors
-    /// The errors of [`PageMachine::bypass`], and a usage error if a setting of the policy is
-    /// wrong.
+    /// The errors of [`PageMachine::bypass`], and a usage error if a setting of the policy or of
+    /// wear levelling is wrong.
     pub(super) fn new(
         settings: &PageMachine,
         force: InForce,
@@ -65,10 +68,12 @@ impl Lines {
         };
         let policy = (settings.migration).policy(settings.dram_pages.saturating_sub(force.pages));
         let policy = policy.map_err(Error::usage)?;
+        let wear = LineWear::new(settings)?;
         Ok(policy.map(|policy| Self {
             sample: None,
             next_scan: moment(policy.next_scan()),
             policy,
+            wear,
             plan: Plan::default(),
             slower,
             cached,

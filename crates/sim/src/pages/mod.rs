@@ -14,6 +14,7 @@ mod dram;
 mod front;
 mod grid;
 pub mod levelling;
+mod line_wear;
 mod lines;
 mod machine;
 pub mod names;

@@ -296,7 +296,8 @@ fn writing() -> Vec<Setting> {
                      change nothing else. The trace must hold contents, as `terrace record --contents` writes \
                      them. With pin=off, as in dcw:pin=off, a page goes not to its own place but to the one that \
                      has been free for longest, of one place in 64 more than there are pages. A row of CSV and \
-                     Parquet is then a scheme under a wear levelling."),
+                     Parquet is then a scheme under a wear levelling. Under --migration there is `lines` alone, which \
+                     needs no contents: each line that is written, by an access or a move, wears all its cells."),
             result("write", Unit::None, |m| list(&m.writing.schemes));
         /// what the tier holds where --write has written nothing yet
         "unwritten" "UNWRITTEN": named(|m, held| m.writing.unwritten = held),
@@ -495,6 +496,7 @@ fn technology(catalogue: &Catalogue, name: &str) -> Result<Tier> {
         timing: technology.timing()?,
         devices: 1,
         energy: Energy::of(technology, terrace_device::Unit::Page),
+        line_energy: Energy::of(technology, terrace_device::Unit::Line),
         endurance: technology.endurance.as_ref().map(|figure| figure.value),
         rated: None,
         pages: None,

@@ -9,6 +9,7 @@ use terrace_device::{Consumed, lifetime};
 use terrace_policy::prefetch::{Constituent, LifeStory};
 
 use super::count::{Counts, Latencies, Times};
+use super::line_wear::LineWear;
 use super::settings::{PageMachine, Tier};
 use super::writes::SchemeOutcome;
 
@@ -146,8 +147,7 @@ impl Outcome {
         let elapsed = longest(&programs, |program| program.time_ns);
         let counts = end.counts - from.counts;
         let since = |one: &Constituent| one.since(&from.constituents);
-        let capacity = settings.tier.pages.unwrap_or(footprint_pages).max(1);
-        let capacity = Bytes::of_pages(capacity);
+        let capacity = settings.tier.capacity(footprint_pages);
         let before = from.slot_writes.iter().chain(iter::repeat(&0));
         let writes = end.slot_writes.iter().zip(before);
         let most = writes.map(|(end, before)| end - before).max();
@@ -159,7 +159,7 @@ impl Outcome {
             lifetime: Lifetime::new(
                 &settings.tier,
                 capacity,
-                counts.writebacks,
+                Bytes::of_pages(counts.writebacks),
                 most.unwrap_or(0),
                 elapsed,
             ),
@@ -177,6 +177,18 @@ impl Outcome {
             warmup: warm.map(|warm| warm.counts.accesses),
             schemes: Vec::new(),
         }
+    }
+
+    /// Reckons lifetime and energy of the tier by the lines that were read and written there.
+    pub(super) fn count_lines(&mut self, tier: &Tier, wear: Option<&LineWear>) {
+        let counts = &self.counts;
+        let capacity = tier.capacity(self.footprint_pages);
+        let elapsed = longest(&self.programs, |program| program.time_ns);
+        let written = Bytes(64 * (counts.slow_writes + counts.move_writes));
+        let most = wear.map_or(0, LineWear::most);
+        self.lifetime = Lifetime::new(tier, capacity, written, most, elapsed);
+        self.energy = Energy::of_lines(tier, counts, capacity, elapsed);
+        self.schemes = wear.map_or_else(Vec::new, |wear| wear.outcome(tier, elapsed));
     }
 
     /// Returns the virtual run time of all programs together, in nanoseconds.
@@ -240,8 +252,7 @@ fn programs(threads: &[u32], from: &Reading, end: &Reading) -> Vec<ProgramTime> 
 }
 
 impl Lifetime {
-    fn new(tier: &Tier, capacity: Bytes, writes: u64, most: u32, elapsed: Nanos) -> Self {
-        let written = Bytes::of_pages(writes);
+    fn new(tier: &Tier, capacity: Bytes, written: Bytes, most: u32, elapsed: Nanos) -> Self {
         if let Some(rated) = tier.rated {
             // A drive levels by itself.
             return Self {
@@ -260,6 +271,22 @@ impl Lifetime {
 }
 
 impl Energy {
+    /// Returns that of a tier which serves lines; `None` if its powers are not known. An access
+    /// opens a row for its line, and a move one for the lines of a page.
+    fn of_lines(tier: &Tier, counts: &Counts, capacity: Bytes, elapsed: Nanos) -> Option<Self> {
+        let (line, page) = (tier.line_energy?, tier.energy?);
+        let pages = |lines: u64| lines as f64 / 64.0;
+        let idle = line.consumed(0, 0, capacity, elapsed);
+        Some(Self {
+            read_j: (line.read + line.activate) * counts.slow_reads as f64
+                + (page.read + page.activate) * pages(counts.move_reads),
+            write_j: (line.write + line.activate) * counts.slow_writes as f64
+                + (page.write + page.activate) * pages(counts.move_writes),
+            standby_j: idle.standby,
+            refresh_j: idle.refresh,
+        })
+    }
+
     fn new(consumed: Consumed, counts: &Counts) -> Self {
         let transfers = (counts.reads + counts.writebacks).max(1) as f64;
         let share = |part: u64| consumed.activate * part as f64 / transfers;

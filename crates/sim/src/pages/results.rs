@@ -173,7 +173,7 @@ fn tier() -> Vec<Field<Outcome>> {
         /// until the tier wears out, if it wore evenly (Awad 2016, figures 2 and 9); null: nothing
         /// written, or no endurance known
         "lifetime_years" Years |o| o.lifetime.even;
-        /// until the page written most wears out, without levelling
+        /// until the page written most wears out, or the line under --migration, without levelling
         "lifetime_unlevelled_years" Years |o| o.lifetime.unlevelled, json "lifetime.unlevelled";
         /// energy of reads; null: no powers known
         "energy_read_j" Joules |o| o.energy.map(|energy| energy.read_j), json "energy?.read_j";
@@ -224,9 +224,9 @@ fn scheme() -> Vec<Field<SchemeOutcome>> {
         "pinned" None |one| one.pinned;
         /// wear levelling
         "levelling" None |one| one.levelling.clone();
-        /// pages that left DRAM
+        /// pages that left DRAM; null under --migration
         "left" Pages |one| one.left;
-        /// pages with something written
+        /// pages of those with something written
         "pages" Pages |one| one.pages;
         /// bytes that the scheme wrote, in whole units of what it writes
         "bytes" Bytes |one| one.bytes;

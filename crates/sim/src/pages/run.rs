@@ -13,7 +13,7 @@ use super::counting::{Counting, require_counts};
 use super::lines::Lines;
 use super::outcome::Outcome;
 use super::placement::InForce;
-use super::settings::{Fill, Mapped, PageMachine, Prefetch};
+use super::settings::{Mapped, PageMachine, Prefetch};
 use super::simulation::Simulation;
 use super::survey::one_thread;
 use super::timeline::Point;
@@ -55,10 +55,11 @@ pub fn watch(
     mut progress: impl FnMut(u64),
 ) -> Result<Vec<(Outcome, Vec<Point>)>> {
     let counts_instructions = workload.counts_instructions();
-    if machines.iter().any(|machine| machine.writing.is_asked()) {
+    if machines.iter().any(PageMachine::compares_contents) {
         workload.require_contents()?;
-        let asked = machines.iter();
-        require_memory(asked.map(|machine| (&machine.writing, machine.dram_pages)))?;
+    }
+    if machines.iter().any(|machine| machine.writing.is_asked()) {
+        require_memory(machines.iter())?;
     }
     if machines.iter().any(PageMachine::drops_zeros) {
         workload.require_zeros()?;
@@ -72,7 +73,7 @@ pub fn watch(
     if machines.len() > 1 && machines.iter().all(|machine| machine.tier.untimed) {
         workload.lengthen_batches();
     }
-    if machines.iter().any(|machine| machine.fill == Fill::Sectors) {
+    if machines.iter().any(PageMachine::tells_lines) {
         workload.keep_lines();
     }
     let mut sites = None;
@@ -93,7 +94,10 @@ pub fn watch(
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;
             let engine = engine(&settings, future)?;
-            let writes = Writes::new(&settings.writing, settings.seed)?;
+            let writes = match settings.compares_contents() {
+                true => Writes::new(&settings.writing, settings.seed)?,
+                false => None,
+            };
             if settings.tier.untimed {
                 require_counts(&settings)?;
                 let counting = Box::new(Counting::new(settings, replacement));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use terrace_base::{Error, Nanos, Result};
+use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_device::lifetime::Endurance;
 use terrace_device::{Energy, Timing};
 use terrace_policy::eviction;
@@ -14,7 +14,7 @@ use terrace_policy::replacement;
 use super::cost::FaultCost;
 use super::placement::Placement;
 use super::survey::Foresight;
-use super::writes::Writing;
+use super::writes::{Unwritten, Writing};
 use crate::named::{Named, named};
 
 named! {
@@ -182,6 +182,8 @@ pub struct Tier {
     pub devices: u32,
     /// Energy of its operations, if known.
     pub energy: Option<Energy>,
+    /// Energy of reading and writing lines, if known.
+    pub line_energy: Option<Energy>,
     /// Writes that a cell endures, if known.
     pub endurance: Option<f64>,
     /// Bytes that may be written to all devices together, as their manufacturer states it, in place
@@ -210,6 +212,11 @@ impl Tier {
 
     /// The name of [`Tier::untimed`].
     pub const UNTIMED: &str = "none";
+
+    /// Returns its size, for programs of this footprint.
+    pub fn capacity(&self, footprint_pages: u64) -> Bytes {
+        Bytes::of_pages(self.pages.unwrap_or(footprint_pages).max(1))
+    }
 
     /// Returns the time of an access that writes a line in picoseconds, if the memory serves lines.
     pub fn written_line_ps(&self) -> Option<u64> {
@@ -280,9 +287,17 @@ impl PageMachine {
                 self.migration
             )));
         }
-        if self.writing.is_asked() {
+        let others = self.writing.schemes.iter().map(ToString::to_string);
+        if let Some(scheme) = others.into_iter().find(|scheme| scheme != LINES) {
             return Err(Error::usage(format!(
-                "‘write’ counts pages that leave DRAM, and under ‘migration’ {} lines are written as well; leave it out",
+                "‘write’ {scheme} is for pages that leave DRAM, and under ‘migration’ {} slow memory is written line by \
+                 line; give ‘write’ {LINES}, or leave it out",
+                self.migration
+            )));
+        }
+        if self.writing.unwritten != Unwritten::default() {
+            return Err(Error::usage(format!(
+                "‘unwritten’ is for schemes that compare what is written, and under ‘migration’ {} none does; leave it out",
                 self.migration
             )));
         }
@@ -297,6 +312,23 @@ impl PageMachine {
     /// processor's copy, or of the memory's writes where these are slower.
     pub fn copy_out(&self) -> Nanos {
         self.fault.copy.max(self.tier.timing.write)
+    }
+
+    /// Returns whether a trace has to tell what pages hold.
+    pub fn compares_contents(&self) -> bool {
+        self.writing.is_asked() && !self.migration.bypasses()
+    }
+
+    /// Returns whether the writes of each line are counted: its tier serves lines, and lifetimes
+    /// are reckoned from them.
+    pub fn tells_wear(&self) -> bool {
+        let wears = self.tier.endurance.is_some() && self.tier.rated.is_none();
+        self.migration.bypasses() && (wears || self.writing.is_asked())
+    }
+
+    /// Returns whether a trace has to tell lines within pages.
+    pub fn tells_lines(&self) -> bool {
+        self.fill == Fill::Sectors || self.tells_wear()
     }
 
     /// Returns whether a trace has to tell which pages hold zeros.
@@ -315,6 +347,9 @@ impl PageMachine {
         }
     }
 }
+
+/// The write scheme of slow memory that serves lines.
+const LINES: &str = "lines";
 
 /// A machine, and how programs run on it. The default has no DRAM and no costs; [`super::options`]
 /// declares the defaults of the command line.

@@ -242,6 +242,11 @@ impl Store {
         Some(((slot % devices) << DEVICE_BITS) | (slot / devices))
     }
 
+    /// Returns the number of the place of a page among those of all devices, if the page has one.
+    pub(super) fn place_of(&self, page: PageId) -> Option<u32> {
+        Some(self.slots[page.index()]).filter(|slot| *slot != NO_SLOT)
+    }
+
     /// Returns the page in a slot of the tier.
     pub(super) fn page_in(&self, slot: u64) -> Option<PageId> {
         let devices = self.devices.len() as u64;

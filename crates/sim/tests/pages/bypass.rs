@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use terrace_base::Nanos;
+use terrace_device::lifetime::Endurance;
+use terrace_device::{Energy, LINE_CELLS, Levelling, Wear};
 use terrace_policy::migration::{Costs, Plan, Side, Spec};
 use terrace_policy::replacement::PageId;
-use terrace_sim::pages::{Fill, Inclusion, Outcome, PageMachine, Shootdown};
+use terrace_sim::pages::{Fill, Inclusion, Outcome, PageMachine, Shootdown, Unwritten, levelling};
 use terrace_trace::Access;
 
 use crate::machine::{requests, settings, simulate, simulate_traces, touch, trace};
@@ -46,10 +48,7 @@ fn slow_memory_alone_takes_its_time() {
     assert_eq!(outcome.all_dram(), Nanos(30 + 6 + 4 * 13 - BEFORE));
     assert_eq!(outcome.time(), Nanos(30 + 6 + 4 * 13 + 15 - BEFORE));
     assert_eq!(outcome.times.slow_lines, Nanos(15));
-    assert_eq!(
-        outcome.lifetime.even, None,
-        "lines wear the tier, and are not counted"
-    );
+    assert_eq!(outcome.lifetime.even, None, "nothing is written");
 }
 
 /// Issue 44: lines that take 28 ns to read and 150 to write, 1.5 in DRAM. The times are the products.
@@ -85,6 +84,154 @@ fn what_caches_write_back_is_written_once() {
         "page 9 is unknown"
     );
     assert_eq!(outcome.times.slow_lines, Nanos((2 * 3750 + 18_750) / 1000));
+}
+
+const YEAR: f64 = 365.25 * 86_400.0;
+
+/// A memory of two pages, of which a line is written five times and another twice.
+fn worn(levellings: &str) -> (PageMachine, Vec<(u64, u64, bool)>) {
+    let mut machine = machine(2, "never");
+    machine.tier.endurance = Some(1e6);
+    machine.tier.energy = Some(ENERGY);
+    machine.tier.line_energy = Some(LINE_ENERGY);
+    if !levellings.is_empty() {
+        machine.writing.schemes = terrace_policy::write::Spec::parse_list("lines").unwrap();
+        machine.writing.levellings = levelling::Spec::parse_list(levellings).unwrap();
+        machine.writing.pages = 2;
+    }
+    let mut all = vec![(0, 3, true); 5];
+    all.extend([(1, 0, true), (0, 9, false), (1, 0, true)]);
+    (machine, all)
+}
+
+const LINE_ENERGY: Energy = Energy {
+    read: 1.0,
+    write: 10.0,
+    activate: 0.5,
+    standby: 3.0,
+    refresh: 0.25,
+};
+
+const ENERGY: Energy = Energy {
+    read: 20.0,
+    write: 200.0,
+    activate: 2.0,
+    ..LINE_ENERGY
+};
+
+fn near(one: Option<f64>, other: f64) -> bool {
+    one.is_some_and(|one| (one / other - 1.0).abs() < 1e-9)
+}
+
+#[test]
+fn lines_that_are_written_wear_and_take_energy() {
+    let (mut machine, all) = worn("");
+    let outcome = simulate(machine.clone(), &[accesses(&all)], 3);
+    let seconds = outcome.time().0 as f64 * 1e-9;
+    let life = outcome.lifetime;
+    assert!(
+        near(life.unlevelled, 1e6 / 5.0 * seconds / YEAR),
+        "{life:?}"
+    );
+    // 7 of 128 lines.
+    assert!(
+        near(life.even, 1e6 * 128.0 / 7.0 * seconds / YEAR),
+        "{life:?}"
+    );
+    let energy = outcome.energy.unwrap();
+    assert_eq!((energy.read_j, energy.write_j), (1.5, 7.0 * 10.5));
+    assert!(near(Some(energy.standby_j), 3.0 * 8192.0 * seconds));
+    assert!(near(Some(energy.refresh_j), 0.25 * 8192.0 * seconds));
+    machine.warmup = 3;
+    let warm = simulate(machine.clone(), &[accesses(&all)], 3);
+    let seconds = warm.time().0 as f64 * 1e-9;
+    assert!(near(warm.lifetime.unlevelled, 1e6 / 2.0 * seconds / YEAR));
+    assert!(near(warm.lifetime.even, 1e6 * 128.0 / 4.0 * seconds / YEAR));
+    machine.warmup = 0;
+    machine.tier.rated = Some(Endurance::parse("1TBW").unwrap());
+    let rated = simulate(machine, &[accesses(&all)], 3);
+    let seconds = rated.time().0 as f64 * 1e-9;
+    assert!(near(
+        rated.lifetime.even,
+        1e12 / (7.0 * 64.0) * seconds / YEAR
+    ));
+    assert_eq!(rated.lifetime.unlevelled, None);
+}
+
+#[test]
+fn moves_take_the_energy_of_pages() {
+    let mut machine = machine(1, "sampled:interval=1us,every=1,seen=1");
+    (machine.tier.energy, machine.tier.line_energy) = (Some(ENERGY), Some(LINE_ENERGY));
+    let all: Vec<_> = (0..2000).map(|at| (u64::from(at > 0), 0, false)).collect();
+    let outcome = simulate(machine, &[accesses(&all)], 7);
+    let counts = outcome.counts;
+    assert_eq!((counts.move_reads, counts.move_writes), (64, 64));
+    let energy = outcome.energy.unwrap();
+    let of_lines = 1.5 * counts.slow_reads as f64;
+    assert_eq!((energy.read_j, energy.write_j), (of_lines + 22.0, 202.0));
+}
+
+/// By the wear of a memory to which the same lines are written one by one.
+#[test]
+fn lines_are_levelled_as_is_asked() {
+    let (machine, all) = worn("none,start-gap:psi=2,randomised:psi=1");
+    let outcome = simulate(machine.clone(), &[accesses(&all)], 3);
+    let ways = [
+        Levelling::None,
+        Levelling::StartGap {
+            psi: 2,
+            regions: 1,
+            random: false,
+        },
+        Levelling::Randomised { psi: 1 },
+    ];
+    assert_eq!(outcome.schemes.len(), ways.len());
+    let seconds = outcome.time().0 as f64 * 1e-9;
+    for (scheme, way) in outcome.schemes.iter().zip(ways) {
+        let mut wear = Wear::new(way, 128, machine.seed).unwrap();
+        for (page, line, _) in all.iter().filter(|(.., write)| *write) {
+            wear.write(64 * page + line, LINE_CELLS);
+            wear.settle(|_| LINE_CELLS);
+        }
+        let worn = wear.worn();
+        let name = &scheme.levelling;
+        assert_eq!(
+            (&*scheme.scheme, scheme.lines, scheme.bytes),
+            ("lines", 7, 7 * 64),
+            "{name}"
+        );
+        assert_eq!(scheme.moved_lines, wear.moved_lines(), "{name}");
+        assert_eq!(scheme.wear_quantiles[4], worn.most(), "{name}");
+        let written = 7.0 + wear.moved_lines() as f64;
+        assert!(near(scheme.energy_j, 10.5 * written), "{name}");
+        assert!(
+            near(
+                scheme.first_years,
+                wear.runs(1e6, 0).unwrap() * seconds / YEAR
+            ),
+            "{name}"
+        );
+        assert_eq!((scheme.left, scheme.bytes_share()), (None, None), "{name}");
+    }
+    assert_eq!(outcome.schemes[0].wear_quantiles[4], 5.0);
+    assert!(near(
+        outcome.schemes[0].first_years,
+        1e6 / 5.0 * seconds / YEAR
+    ));
+    assert_eq!(outcome.schemes[1].moved_lines, 3);
+}
+
+#[test]
+fn schemes_that_look_at_contents_are_refused() {
+    let (mut machine, _) = worn("none");
+    assert!(machine.bypass().is_ok());
+    machine.writing.schemes = terrace_policy::write::Spec::parse_list("lines,dcw").unwrap();
+    let error = machine.bypass().unwrap_err().to_string();
+    assert!(error.contains("give ‘write’ lines"), "{error}");
+    machine.writing.schemes.truncate(1);
+    machine.writing.unwritten = Unwritten::Zeros;
+    let error = machine.bypass().unwrap_err().to_string();
+    assert!(error.contains("‘unwritten’"), "{error}");
 }
 
 /// Pages 0 and 1 are in DRAM first. Page 2 takes the place of one that was never in slow memory; and
@@ -154,6 +301,8 @@ struct Found {
     slow: u64,
     /// Lines of slow memory read and written, by accesses and by moves.
     lines: [u64; 4],
+    /// Writes of the most worn line.
+    most: u64,
     promotions: u64,
     demotions: u64,
     hints: u64,
@@ -174,6 +323,10 @@ impl Found {
                 counts.move_reads,
                 counts.move_writes,
             ],
+            most: outcome.lifetime.unlevelled.map_or(0, |years| {
+                let seconds = outcome.time().0 as f64 * 1e-9;
+                (ENDURANCE * seconds / YEAR / years).round() as u64
+            }),
             promotions: counts.promotions,
             demotions: counts.demotions,
             hints: counts.hint_faults,
@@ -182,6 +335,8 @@ impl Found {
         }
     }
 }
+
+const ENDURANCE: f64 = 1e7;
 
 /// A machine of plain sets. The policy is the same; what is shown to it, and what it costs, is not.
 struct Twin {
@@ -195,6 +350,10 @@ struct Twin {
     dirty: HashSet<(u64, u64)>,
     /// Lines that pages have in DRAM, of those that came without them.
     here: HashMap<u64, HashSet<u64>>,
+    /// The place of each page in slow memory, places that are free, and writes of lines there.
+    places: HashMap<u64, u64>,
+    free: Vec<u64>,
+    worn: HashMap<(u64, u64), u64>,
     compute_ps: u64,
     lost_ps: u64,
     /// Nanoseconds of first touches.
@@ -224,6 +383,18 @@ impl Twin {
         self.lost_ps += nanos * 1000;
     }
 
+    fn settle(&mut self, page: u64) {
+        if !self.places.contains_key(&page) {
+            let new = self.places.len() as u64;
+            let place = self.free.pop().unwrap_or(new);
+            self.places.insert(page, place);
+        }
+    }
+
+    fn wear(&mut self, page: u64, line: u64) {
+        *self.worn.entry((self.places[&page], line)).or_default() += 1;
+    }
+
     fn shoot_down(&mut self, times: u64) {
         self.found.shootdowns += times;
         self.lose(times * shootdown(&self.machine));
@@ -245,6 +416,9 @@ impl Twin {
                 Side::Fast => {
                     self.found.promotions += 1;
                     self.copies.insert(page);
+                    if self.machine.inclusion == Inclusion::Exclusive {
+                        self.free.extend(self.places.remove(&page));
+                    }
                     self.dirty.retain(|(other, _)| *other != page);
                     match self.machine.fill {
                         Fill::Page => {
@@ -269,6 +443,13 @@ impl Twin {
                         None => 64,
                     };
                     self.found.lines[3] += lines;
+                    self.settle(page);
+                    let dirty = |line: &u64| lines == 64 || self.dirty.contains(&(page, *line));
+                    let copied: Vec<u64> = match lines {
+                        0 => Vec::new(),
+                        _ => (0..64).filter(dirty).collect(),
+                    };
+                    copied.into_iter().for_each(|line| self.wear(page, line));
                     // Slow memory takes longer than the processor.
                     self.lose(1000 * lines / 64);
                 }
@@ -305,6 +486,7 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
         sample: Duration::from_nanos(machine.sample.0),
     });
     let (sides, accessed, marked, copies, dirty, here) = Default::default();
+    let (places, free, worn) = Default::default();
     let mut twin = Twin {
         machine,
         plan: Plan::default(),
@@ -314,6 +496,9 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
         copies,
         dirty,
         here,
+        places,
+        free,
+        worn,
         compute_ps: 0,
         lost_ps: 0,
         new: 0,
@@ -334,6 +519,7 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
                 twin.here.get_mut(&page).map(|here| here.insert(line));
             } else if twin.sides.contains_key(&page) {
                 twin.found.lines[1] += 1;
+                twin.wear(page, line);
                 twin.lost_ps += 18_750;
             }
             continue;
@@ -353,6 +539,9 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
         if !twin.sides.contains_key(&page) {
             twin.new += 1 + 4 + 8;
             twin.sides.insert(page, policy.came(id));
+            if twin.sides[&page] == Side::Slow {
+                twin.settle(page);
+            }
         }
         if let Some(since) = twin.marked.remove(&page) {
             twin.found.hints += 1;
@@ -371,6 +560,9 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
             twin.found.slow += 1;
             twin.found.lines[usize::from(writes)] += 1;
             twin.lost_ps += if writes { 18_750 } else { 3750 };
+            if writes {
+                twin.wear(page, line);
+            }
         }
         if write {
             twin.dirty.insert((page, line));
@@ -389,6 +581,7 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
         }
     }
     let before = if passed && all[0].2 { 0 } else { BEFORE };
+    twin.found.most = twin.worn.values().max().map_or(0, |most| *most);
     twin.found.time = twin.now() - before;
     twin.found.all_dram = twin.compute_ps / 1000 + twin.new - before;
     twin.found
@@ -427,6 +620,7 @@ proptest! {
             machine.fault.shootdown = ways[way];
             machine.threads = Some(4);
             machine.sample = Nanos(sample);
+            machine.tier.endurance = Some(ENDURANCE);
             let rows = accesses(&all);
             let trace = if passed { requests(&rows, block) } else { trace(&rows, block) };
             let outcome = simulate_traces(machine.clone(), vec![trace]);

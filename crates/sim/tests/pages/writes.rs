@@ -220,8 +220,8 @@ impl Found {
         };
         assert_eq!(cells(one.wear_quantiles[4]), rank(1));
         Self {
-            left: one.left,
-            pages: one.pages,
+            left: one.left.unwrap(),
+            pages: one.pages.unwrap(),
             bytes: one.bytes,
             lines: one.lines,
             sectors: one.sectors,
@@ -299,7 +299,7 @@ proptest! {
         let rows = rows(&touches);
         let mut with = simulate(&rows, machine(dram, "page,dcw", "start-gap", 7));
         prop_assert_eq!(with.schemes.len(), 2);
-        prop_assert_eq!(with.schemes[0].left, with.counts.evictions);
+        prop_assert_eq!(with.schemes[0].left, Some(with.counts.evictions));
         with.schemes.clear();
         prop_assert_eq!(with, simulate(&rows, settings(dram)));
     }
@@ -335,20 +335,23 @@ fn energy_and_lifetime_by_hand() {
         panic!("three schemes")
     };
     // Page 0 leaves twice, with one more bit each time, and page 1 once, as it was before.
-    assert_eq!((page.left, page.pages, page.lines), (3, 3, 192));
+    assert_eq!((page.left, page.pages, page.lines), (Some(3), Some(3), 192));
     assert_eq!((page.wear_mean, page.wear_quantiles[4]), (1.5, 2.0));
     assert_eq!(
         (inclusive.left, inclusive.pages, inclusive.lines),
-        (3, 2, 128)
+        (Some(3), Some(2), 128)
     );
     assert_eq!(inclusive.energy_j, Some(2.0 * (8.0 * 4096.0 + 10.0)));
     assert_eq!(
         (inclusive.wear_mean, inclusive.wear_quantiles[4]),
         (1.0, 2.0)
     );
-    assert_eq!((dcw.left, dcw.pages, dcw.lines, dcw.cells), (3, 2, 2, 2));
+    assert_eq!(
+        (dcw.left, dcw.pages, dcw.lines, dcw.cells),
+        (Some(3), Some(2), 2, 2)
+    );
     assert_eq!(dcw.energy_j, Some(2.0 + 20.0));
-    assert_eq!(dcw.cells_share(), 2.0 / (3.0 * 8.0 * 4096.0));
+    assert_eq!(dcw.cells_share(), Some(2.0 / (3.0 * 8.0 * 4096.0)));
     // Cells endure 10^7 writes; a year has 365.25 days.
     let runs_a_year = 365.25 * 86_400.0 / outcome.time().seconds();
     let close = |years: Option<f64>, expected: f64| {
@@ -377,7 +380,7 @@ fn lifetimes_by_levellings_by_hand() {
     let [none, slow, spared, quick] = &outcome.schemes[..] else {
         panic!("four levellings")
     };
-    assert_eq!((none.pages, none.lines), (10, 640));
+    assert_eq!((none.pages, none.lines), (Some(10), 640));
     let years = outcome.time().seconds() / (365.25 * 86_400.0);
     let close = |found: &SchemeOutcome, runs: f64| {
         let found = found.first_years.expect("it wears out") / years;
@@ -415,8 +418,8 @@ fn what_is_written_and_stays_is_of_inclusive_schemes() {
     let [page, inclusive] = &outcome.schemes[..] else {
         panic!("two schemes")
     };
-    assert_eq!((page.left, page.pages), (3, 3));
-    assert_eq!((inclusive.left, inclusive.pages), (3, 2));
+    assert_eq!((page.left, page.pages), (Some(3), Some(3)));
+    assert_eq!((inclusive.left, inclusive.pages), (Some(3), Some(2)));
 }
 
 /// A page that a system call has changed is read after that, and not written by the program.
@@ -432,7 +435,10 @@ fn what_something_else_has_changed_is_written() {
     machine.warmup = 3;
     let outcome = simulate(&rows, machine);
     assert_eq!(outcome.counts.writebacks, 0, "the machine cannot know it");
-    assert_eq!((outcome.schemes[0].pages, outcome.schemes[1].cells), (1, 1));
+    assert_eq!(
+        (outcome.schemes[0].pages, outcome.schemes[1].cells),
+        (Some(1), 1)
+    );
 }
 
 /// Thread 1 reads page 5 before thread 0 has made the change that comes first, and page 5 leaves
@@ -465,7 +471,7 @@ fn changes_are_made_in_their_order_where_clocks_change_that_of_touches() {
     let dcw = &outcome.schemes[0];
     // It has left with zeros in the warm-up, and leaves with what both changes together make of it.
     assert_eq!(outcome.counts.evictions, 2);
-    assert_eq!((dcw.pages, dcw.cells), (1, 1));
+    assert_eq!((dcw.pages, dcw.cells), (Some(1), 1));
 }
 
 #[test]

@@ -64,6 +64,7 @@ impl Simulation {
         match lines.came(page) {
             true => self.store.set(page, Flags::FAST),
             false => {
+                self.store.settle(page);
                 self.marks.full_at.get_or_insert(self.counts.accesses);
             }
         }
@@ -92,6 +93,9 @@ impl Simulation {
             self.counts.slow_writes += u64::from(writes);
             self.counts.slow_reads += u64::from(!writes);
             self.times.slow_lines += thread.lose_picos(slower);
+        }
+        if writes {
+            self.wear(page, bit);
         }
         let flags = match write {
             true => Flags::ACCESSED.and(Flags::DIRTY),
@@ -179,8 +183,11 @@ impl Simulation {
     fn promote(&mut self, index: usize, page: PageId) {
         self.counts.promotions += 1;
         // The copy that stays behind is up to date.
-        self.store.set(page, Flags::FAST.and(Flags::TIER));
+        self.store.set(page, Flags::FAST);
         self.store.clear(page, Flags::DIRTY);
+        if self.settings.inclusion == Inclusion::Exclusive {
+            self.store.give_up(page);
+        }
         let Some(lines) = &mut self.lines else { return };
         match self.settings.fill {
             Fill::Page => {
@@ -197,9 +204,9 @@ impl Simulation {
     fn demote(&mut self, index: usize, page: PageId) {
         self.counts.demotions += 1;
         let flags = self.store.flags(page);
-        let keeps = self.settings.inclusion == Inclusion::Inclusive;
-        let has_copy = keeps && flags.any(Flags::TIER);
+        let has_copy = flags.any(Flags::TIER);
         self.store.clear(page, Flags::FAST);
+        self.store.settle(page);
         let Some(lines) = &mut self.lines else { return };
         let held = lines.sectors.remove(&page);
         let copied = match held {
@@ -207,11 +214,22 @@ impl Simulation {
             None if has_copy && !flags.any(Flags::DIRTY) => 0,
             None => ALL,
         };
+        self.wear(page, copied);
         let copied = u64::from(copied.count_ones());
         self.counts.move_writes += copied;
         let time = Nanos(self.settings.copy_out().0 * copied / 64);
         self.times.copy += time;
         self.threads[index].lose(time);
+    }
+
+    /// Counts a write of some lines of a page that lies in slow memory, a bit each.
+    pub(super) fn wear(&mut self, page: PageId, lines: u64) {
+        let Some(state) = &mut self.lines else { return };
+        if let Some(wear) = &mut state.wear
+            && let Some(place) = self.store.place_of(page)
+        {
+            wear.write(place, lines);
+        }
     }
 
     /// Tells the other processors of pages that have moved.

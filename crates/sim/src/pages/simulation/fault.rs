@@ -92,6 +92,11 @@ impl Simulation {
         if let Some(writes) = &mut self.writes {
             writes.renew();
         }
+        if let Some(lines) = &mut self.lines
+            && let Some(wear) = &mut lines.wear
+        {
+            wear.renew();
+        }
     }
 
     /// Touches a page in DRAM that is being read or was fetched ahead.

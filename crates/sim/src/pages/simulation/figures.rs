@@ -5,7 +5,7 @@ use terrace_policy::prefetch::{Engine, LifeStory};
 use super::Simulation;
 use crate::intern::PageTable;
 use crate::pages::count::Times;
-use crate::pages::outcome::{Lifetime, Outcome, Reading};
+use crate::pages::outcome::{Outcome, Reading};
 use crate::pages::threads::Thread;
 
 impl Simulation {
@@ -57,10 +57,8 @@ impl Simulation {
             self.store.untouched(),
             self.reading(),
         );
-        if self.lines.is_some() {
-            // Lines wear and use energy, too, and are not counted.
-            outcome.lifetime = Lifetime::default();
-            outcome.energy = None;
+        if let Some(lines) = &self.lines {
+            outcome.count_lines(&self.settings.tier, lines.wear.as_ref());
         }
         if let Some(writes) = &self.writes {
             let tier = &self.settings.tier;

@@ -37,18 +37,20 @@ impl Simulation {
         self.count_write_back(index);
         let Some(lines) = &mut self.lines else { return };
         let flags = self.store.flags(page);
-        if lines.is_placed(target.site) || !flags.any(Flags::KNOWN) {
+        let is_known = flags.any(Flags::KNOWN) && !flags.any(Flags::PLACED);
+        if lines.is_placed(target.site) || !is_known {
             // In DRAM, or given back, or from before the trace.
             return;
         }
+        let bit = 1 << target.line;
         if !flags.any(Flags::FAST) {
             self.counts.slow_writes += 1;
             let lost = self.threads[index].lose_picos(lines.slower.write_ps);
             self.times.slow_lines += lost;
+            self.wear(page, bit);
             return;
         }
         if let Some(sectors) = lines.sectors.get_mut(&page) {
-            let bit = 1 << target.line;
             sectors.here |= bit;
             sectors.dirty |= bit;
         }

@@ -153,7 +153,7 @@ impl Account {
 }
 
 /// Returns the lines that are set in a map of a page's lines.
-fn lines(mut map: u64) -> impl Iterator<Item = usize> {
+pub(in super::super) fn lines(mut map: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let line = (map != 0).then(|| map.trailing_zeros() as usize)?;
         map &= map - 1;

@@ -33,7 +33,9 @@ use self::account::Account;
 use self::contents::Pages;
 use self::placement::Placement;
 use super::levelling::{self, Make};
+use super::settings::PageMachine;
 
+pub(super) use account::lines;
 pub use contents::Unwritten;
 pub use outcome::{Rank, SchemeOutcome};
 
@@ -56,30 +58,38 @@ impl Writing {
         !self.schemes.is_empty()
     }
 
-    /// Returns the most memory that the simulation of it takes, in a machine with so many pages of
-    /// DRAM.
+    /// Returns the most memory that the simulation of it takes in a machine.
     ///
     /// # Errors
     /// A usage error if a setting has a wrong value.
-    fn memory(&self, dram_pages: usize) -> Result<Bytes> {
-        if !self.is_asked() {
-            return Ok(Bytes(0));
+    fn memory(&self, machine: &PageMachine) -> Result<Bytes> {
+        if !machine.compares_contents() {
+            return match self.is_asked() {
+                true => Ok(Bytes(self.wear_memory(self.pages)?)),
+                false => Ok(Bytes(0)),
+            };
         }
+        let dram_pages = machine.dram_pages;
         let mut pages = self.pages + self.pages.min(dram_pages as u64);
         let mut bytes = 0_u64;
         for scheme in self.schemes()? {
             let places = Placement::places(scheme.pinned, self.pages);
             let own = scheme.coder.depends() != Depends::OnPage && !scheme.coder.is_plain();
             pages += if own { places } else { places - self.pages };
-            for spec in &self.levellings {
-                let plan = Make::of(spec).map_err(Error::usage)?;
-                let memory = Wear::memory(plan.levelling, places * LINES as u64);
-                bytes = bytes.saturating_add(memory.0);
-            }
+            bytes = bytes.saturating_add(self.wear_memory(places)?);
         }
         Ok(Bytes(
             bytes.saturating_add(pages.saturating_mul(PAGE_BYTES)),
         ))
+    }
+
+    /// Returns the bytes that the wear of this number of places takes under all levellings.
+    fn wear_memory(&self, places: u64) -> Result<u64> {
+        let lines = places.saturating_mul(LINES as u64);
+        self.levellings.iter().try_fold(0_u64, |bytes, spec| {
+            let plan = Make::of(spec).map_err(Error::usage)?;
+            Ok(bytes.saturating_add(Wear::memory(plan.levelling, lines).0))
+        })
     }
 
     fn schemes(&self) -> Result<Vec<Scheme>> {
@@ -90,17 +100,15 @@ impl Writing {
     }
 }
 
-/// Checks that there is enough memory for the contents of pages in machines that are asked so, each
-/// with this many pages of DRAM.
+/// Checks that there is enough memory for the contents of pages, and the wear of lines, in machines
+/// that are asked so.
 ///
 /// # Errors
 /// A failure that names the memory needed; a usage error if a setting has a wrong value.
-pub(super) fn require_memory<'w>(
-    machines: impl Iterator<Item = (&'w Writing, usize)>,
-) -> Result<()> {
+pub(super) fn require_memory<'w>(machines: impl Iterator<Item = &'w PageMachine>) -> Result<()> {
     let mut bytes = 0_u64;
-    for (writing, dram_pages) in machines {
-        bytes = bytes.saturating_add(writing.memory(dram_pages)?.0);
+    for machine in machines {
+        bytes = bytes.saturating_add(machine.writing.memory(machine)?.0);
     }
     let what = "keeping the contents of pages, and counting the writes of each line";
     terrace_base::memory::require(Bytes(bytes), what)

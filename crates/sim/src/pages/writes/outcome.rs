@@ -5,13 +5,13 @@ use std::iter;
 use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
 use terrace_base::bytes::PAGE_BYTES;
-use terrace_device::{Energy, Worn, lifetime};
+use terrace_device::{Energy, Wear, Worn, lifetime};
 
 use super::Writes;
 use super::account::{Account, Levelled};
 
 /// What a scheme wrote under one wear levelling.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SchemeOutcome {
     /// The scheme with its settings.
     pub scheme: String,
@@ -19,10 +19,11 @@ pub struct SchemeOutcome {
     pub pinned: bool,
     /// The wear levelling with its settings.
     pub levelling: String,
-    /// Pages that left DRAM: what `page` would write.
-    pub left: u64,
-    /// Pages with something written.
-    pub pages: u64,
+    /// Pages that left DRAM: what `page` would write. `None` where lines are written without a page
+    /// that leaves.
+    pub left: Option<u64>,
+    /// Pages of those with something written.
+    pub pages: Option<u64>,
     /// Bytes of the lines and sectors that were written.
     pub bytes: u64,
     /// Lines with something written.
@@ -71,13 +72,37 @@ const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 
 impl SchemeOutcome {
     /// Returns the cells that were programmed in all, as a share of those of whole pages.
-    pub fn cells_share(&self) -> f64 {
-        share(self.cells + self.moved_cells, 8 * PAGE_BYTES * self.left)
+    pub fn cells_share(&self) -> Option<f64> {
+        let left = self.left?;
+        Some(share(self.cells + self.moved_cells, 8 * PAGE_BYTES * left))
     }
 
     /// Returns the bytes that the scheme wrote, as a share of those of whole pages.
-    pub fn bytes_share(&self) -> f64 {
-        share(self.bytes, PAGE_BYTES * self.left)
+    pub fn bytes_share(&self) -> Option<f64> {
+        Some(share(self.bytes, PAGE_BYTES * self.left?))
+    }
+
+    /// Returns what there is to say of wear alone: what was written is for the caller to say.
+    pub(in super::super) fn of_wear(
+        wear: &Wear,
+        spares: u64,
+        endurance: Option<f64>,
+        elapsed: Nanos,
+    ) -> Self {
+        let worn = wear.worn();
+        let runs = endurance.and_then(|endurance| wear.runs(endurance, spares));
+        Self {
+            moved_lines: wear.moved_lines(),
+            moved_cells: wear.moved_cells(),
+            first_years: runs.map(|runs| lifetime::repeated(runs, elapsed)),
+            even_years: endurance.and_then(|endurance| worn.even(endurance, elapsed)),
+            places: worn.places(),
+            places_written: worn.written(),
+            wear_mean: worn.mean(),
+            wear_quantiles: SHARES.map(|share| worn.quantile(share)),
+            ranks: ranks(&worn),
+            ..Self::default()
+        }
     }
 }
 
@@ -102,31 +127,21 @@ impl Writes {
         let all = all.flat_map(|one| one.levelled.iter().map(move |levelled| (one, levelled)));
         let one = |(account, levelled): (&Account, &Levelled)| {
             let (written, wear) = (&account.written, &levelled.wear);
-            let worn = wear.worn();
             let cells = written.cells + wear.moved_cells();
             let rows = account.pages + wear.moved_lines();
-            let runs = endurance.and_then(|endurance| wear.runs(endurance, levelled.spares));
             SchemeOutcome {
                 scheme: account.spec.to_string(),
                 pinned: account.scheme.pinned,
                 levelling: levelled.spec.to_string(),
-                left: self.left,
-                pages: account.pages,
+                left: Some(self.left),
+                pages: Some(account.pages),
                 bytes: written.bytes,
                 lines: written.lines,
                 sectors: written.sectors,
                 cells: written.cells,
                 metadata: written.metadata,
-                moved_lines: wear.moved_lines(),
-                moved_cells: wear.moved_cells(),
                 energy_j: energy.map(|energy| energy.programming(cells, rows)),
-                first_years: runs.map(|runs| lifetime::repeated(runs, elapsed)),
-                even_years: endurance.and_then(|endurance| worn.even(endurance, elapsed)),
-                places: worn.places(),
-                places_written: worn.written(),
-                wear_mean: worn.mean(),
-                wear_quantiles: SHARES.map(|share| worn.quantile(share)),
-                ranks: ranks(&worn),
+                ..SchemeOutcome::of_wear(wear, levelled.spares, endurance, elapsed)
             }
         };
         all.map(one).collect()
