@@ -71,24 +71,23 @@ impl Results {
     }
 }
 
-/// Parses a way to fetch ahead; `readahead` is the kernel's, with this machine's setting and for a
-/// tier like this.
+/// Parses a way to fetch ahead; `readahead` is what the kernel does with this machine's setting and
+/// a tier like this: single pages, if the tier is memory.
 ///
 /// # Errors
 /// Returns a usage error if there is no such way.
 pub fn parse_prefetch(text: &str, tier: &tier::Choice) -> Result<Prefetch> {
     let cluster = sysctl::current().and_then(|text| text.parse().ok());
-    let named = names::parse_prefetch(text, cluster.unwrap_or(PAGE_CLUSTER))?;
-    Ok(match named {
-        Prefetch::Readahead { cluster, .. } if text == "readahead" => Prefetch::Readahead {
-            cluster,
-            around: match neighbours(&tier.places()) {
-                Neighbours::Slots => Around::Slots,
-                Neighbours::Addresses => Around::Addresses,
-            },
-        },
-        named => named,
-    })
+    let cluster = cluster.unwrap_or(PAGE_CLUSTER);
+    if text != "readahead" {
+        return names::parse_prefetch(text, cluster);
+    }
+    let around = match neighbours(&tier.places()) {
+        Some(Neighbours::Slots) => Around::Slots,
+        Some(Neighbours::Addresses) => Around::Addresses,
+        None => return Ok(Prefetch::Off),
+    };
+    Ok(Prefetch::Readahead { cluster, around })
 }
 
 /// Carries a request out; `progress` is called with events.

@@ -7,29 +7,33 @@ use terrace_policy::prefetch::ledger::HORIZON;
 use terrace_policy::prefetch::{KernelReadahead, Neighbours};
 
 use crate::fetch::reads::device;
-use crate::tier::is_memory;
+use crate::tier::{active_areas, is_memory};
 
 /// Returns the readahead with `vm.page-cluster` at `cluster` and these areas in use, for a program
-/// with `window` fetched pages that may wait; `None` if the kernel reads single pages. From memory
-/// it reads single pages whatever the setting, because no read is saved.
+/// with `window` fetched pages that may wait; `None` if the kernel reads single pages.
 pub(crate) fn with(cluster: u32, areas: &[PathBuf], window: u64) -> Option<KernelReadahead> {
-    if cluster == 0 || areas.iter().all(|area| is_memory(area)) {
-        return None;
-    }
+    let by = neighbours(areas).filter(|_| cluster > 0)?;
     Some(KernelReadahead {
         cluster,
-        by: neighbours(areas),
+        by,
         horizon: HORIZON * window,
     })
 }
 
-/// Returns what the kernel reads around a page where these areas are in use, or files and
-/// directories on the same devices: places, if one of them rotates.
-pub fn neighbours(areas: &[PathBuf]) -> Neighbours {
-    match areas.iter().any(|area| rotates(area)) {
-        true => Neighbours::Slots,
-        false => Neighbours::Addresses,
+/// Returns what the kernel reads around a page of these areas, or of areas in files and directories
+/// on the same devices: places, if one of them or any other area in use rotates. `None` if all are
+/// memory, from which it reads single pages, because no read is saved.
+pub fn neighbours(areas: &[PathBuf]) -> Option<Neighbours> {
+    if areas.iter().all(|area| is_memory(area)) {
+        return None;
     }
+    let others = active_areas();
+    Some(
+        match areas.iter().chain(&others).any(|area| rotates(area)) {
+            true => Neighbours::Slots,
+            false => Neighbours::Addresses,
+        },
+    )
 }
 
 /// Whether the kernel takes the device of an area for a rotating disk; `false` if that is not
@@ -58,6 +62,7 @@ mod tests {
         let some = with(3, &area, 64).expect("there is a readahead");
         assert_eq!((some.cluster, some.horizon), (3, HORIZON * 64));
         let unknown = with(3, &["/proc/swaps".into()], 64).expect("there is a readahead");
-        assert_eq!(unknown.by, Neighbours::Addresses);
+        let others = active_areas().iter().any(|area| rotates(area));
+        assert_eq!(unknown.by == Neighbours::Slots, others);
     }
 }
