@@ -16,6 +16,11 @@ POWER_PACKAGES = e2fsprogs xfsprogs
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
+# The papers that are repeated, and those of them that need root.
+PAPERS = awad-2016 awad-2016-writes oskin-loh-2015 fedorov-2016-ch2 fedorov-2016-ch3 fedorov-2016-ch4 \
+    fedorov-2016-ch5 kannan-2013 koob-2010 koob-2010-live
+ROOT_PAPERS = awad-2016-writes koob-2010-live
+
 # Where the command and the libraries for C are installed, below DESTDIR, and where they were built.
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -34,7 +39,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 paper-koob-2010-live clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers $(PAPERS:%=paper-%) clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -47,6 +52,7 @@ help:
 	@echo '                 run the tests of the heap for C with sanitizers and under valgrind'
 	@echo 'make semver      compare the interface of the heap with the last release, and build it with the'
 	@echo '                 oldest Rust'
+	@echo 'make check       what make test looks at first: formatting, lints, documentation, scripts'
 	@echo 'make fuzz, make miri, make tsan, make asan'
 	@echo '                 search the persistent heap for defects that its tests miss (ten minutes each)'
 	@echo 'make test-power-cuts'
@@ -72,6 +78,7 @@ help:
 	@echo 'make bench-sched what longer turns gain and cost, as root (15 minutes)'
 	@echo 'make bench-mount what a flash level gains, as root, with FLASH a directory of the flash (some minutes)'
 	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
+	@echo 'make papers      repeat every paper, and write its page anew (hours; some need root); one alone:'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch3,'
 	@echo 'make paper-fedorov-2016-ch5'
 	@echo '                 repeat a paper and print its figures beside ours (10 to 20 minutes each)'
@@ -335,6 +342,18 @@ bench-heap:
 	$(CARGO) build --release --locked -p terrace-heap-bench --bin side_by_side
 	$(CARGO) build --release --locked --manifest-path benches/heap/redb/Cargo.toml --target-dir target/redb || true
 	/usr/bin/python3 benches/heap/repeat.py
+
+# One after the other; one that fails is named at the end.
+papers:
+	@failed=; for paper in $(PAPERS); do \
+		case "$$(id -u) $(ROOT_PAPERS) " in \
+		0\ *) ;; \
+		*" $$paper "*) echo "papers: LEFT OUT: $$paper: this needs root" >&2; continue ;; \
+		esac; \
+		$(MAKE) --no-print-directory paper-$$paper || failed="$$failed $$paper"; \
+	done; \
+	/usr/bin/python3 papers/pages.py; \
+	[ -z "$$failed" ] || { echo "papers: failed:$$failed" >&2; exit 1; }
 
 paper-awad-2016:
 	@scripts/setup.sh $(PAPER_PACKAGES) sqlite3 coreutils

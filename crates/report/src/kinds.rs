@@ -36,9 +36,14 @@ impl Kind {
         text.expect("plain data serializes") + "\n"
     }
 
+    /// Returns the text `schema` of its documents.
+    fn document(&self) -> String {
+        format!("terrace.{}/1", self.name)
+    }
+
     fn schema(&self) -> Schema {
         let mut schema = (self.schema)();
-        let name = format!("terrace.{}/1", self.name);
+        let name = self.document();
         schema.insert("title".to_owned(), name.clone().into());
         if let Some(stated) = schema.pointer_mut("/properties/schema") {
             stated["const"] = json!(name);
@@ -85,12 +90,13 @@ pub const KINDS: [Kind; 34] = [
     Kind::new::<known::ListDocument>("explain", "explain --json"),
 ];
 
-/// Returns the kind of a name.
+/// Returns the kind of a name, or of the text `schema` of a document.
 ///
 /// # Errors
 /// A usage error if there is no such kind.
 pub fn of_kind(name: &str) -> Result<Kind> {
-    let found = KINDS.into_iter().find(|kind| kind.name == name);
+    let mut kinds = KINDS.into_iter();
+    let found = kinds.find(|kind| kind.name == name || kind.document() == name);
     found.ok_or_else(|| {
         let names = KINDS.map(|kind| kind.name).join(", ");
         Error::usage(format!(
@@ -114,6 +120,8 @@ mod tests {
     fn a_name_is_that_of_one_kind() {
         for kind in KINDS {
             assert_eq!(of_kind(kind.name).unwrap().command, kind.command);
+            let document = format!("terrace.{}/1", kind.name);
+            assert_eq!(of_kind(&document).unwrap().command, kind.command);
         }
         let error = of_kind("magic").unwrap_err().to_string();
         assert!(

@@ -15,7 +15,7 @@ Examples:
   terrace schema run
   terrace schema sim.pages | jq .properties.runs.items.properties.time_ns")]
 pub struct Schema {
-    /// Kind of results; without it, the kinds are listed
+    /// Kind of results, or the text `schema` of a document; without it, the kinds are listed
     #[arg(value_name = "KIND")]
     pub kind: Option<String>,
 }
