@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use terrace_base::{Context, Error, Result};
 use terrace_policy::replacement::PageId;
-use terrace_policy::write::{Contents, Form, Place, REGISTRY, Scheme, Spec, Written};
+use terrace_policy::write::{Contents, Place, REGISTRY, Scheme, Spec, Written};
 
 use crate::figures::{Board, Counts, Rows};
 use crate::signals::spawn;
@@ -39,7 +39,7 @@ pub struct Schemes {
 struct Held {
     /// The page as it was evicted last.
     last: Contents,
-    /// For each scheme its place, unless that holds `last` as it is.
+    /// For each scheme its place, unless that holds `last` as it is and never held a coded page.
     own: Vec<Option<Box<Place>>>,
 }
 
@@ -84,8 +84,7 @@ impl Schemes {
                 None => Box::new(Place::holding(held.last)),
             };
             *written += scheme.coder.write(&new, &mut place);
-            let as_it_is = place.form == Form::Plain && place.bytes == new;
-            *own = (!as_it_is).then_some(place);
+            *own = (*place != Place::holding(new)).then_some(place);
         }
         held.last = new;
     }

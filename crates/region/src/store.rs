@@ -4,7 +4,7 @@ use std::io;
 
 use rustc_hash::FxHashMap;
 use terrace_policy::replacement::PageId;
-use terrace_policy::write::{Contents, Depends, Form, Place, Scheme, Written};
+use terrace_policy::write::{Contents, Depends, Form, Place, Scheme, Turn, Written};
 
 use crate::places::Places;
 use crate::side::Side;
@@ -31,7 +31,7 @@ pub(crate) struct Store {
     compares: bool,
     places: Places,
     /// By place; `None` for one that was never written, which counts as zeros.
-    forms: Vec<Option<Form>>,
+    forms: Vec<Option<(Form, Turn)>>,
     /// By page, which is the ticket of its transfer.
     under_way: FxHashMap<u32, Step>,
     spare: Vec<Box<Buffer>>,
@@ -52,7 +52,7 @@ enum Step {
 /// A page as it is written to a place.
 struct Laid {
     place: u32,
-    form: Form,
+    form: (Form, Turn),
     written: Written,
     lines: u64,
 }
@@ -207,7 +207,7 @@ impl Store {
         self.spare.pop().unwrap_or_else(Buffer::zeroed)
     }
 
-    fn form(&mut self, place: u32) -> &mut Option<Form> {
+    fn form(&mut self, place: u32) -> &mut Option<(Form, Turn)> {
         let at = place as usize;
         if self.forms.len() <= at {
             self.forms.resize(at + 1, None);
@@ -224,21 +224,20 @@ impl Store {
         old: Option<Contents>,
         mut buffer: Box<Buffer>,
     ) {
-        let mut place = Place {
-            bytes: old.unwrap_or([0; size_of::<Contents>()]),
-            form: self.form(at).unwrap_or(Form::Plain),
-        };
+        let mut place = Place::holding(old.unwrap_or([0; size_of::<Contents>()]));
+        (place.form, place.turn) = self.form(at).unwrap_or((place.form, place.turn));
         let written = self.scheme.coder.write(contents, &mut place);
-        // Of what the place holds nothing may be known: then all of a page that is not coded is
-        // written.
+        // Of what the place holds nothing may be known: then all of a page is written, whatever a
+        // scheme would leave as it is.
         let lines = match (old, place.form) {
             (None, Form::Plain | Form::Flipped(_)) => u64::MAX,
-            _ => written.which,
+            (None, Form::Coded | Form::CodedBy(_)) => place.turn.lines(),
+            (Some(_), _) => written.which,
         };
         buffer.0 = place.bytes;
         let laid = Laid {
             place: at,
-            form: place.form,
+            form: (place.form, place.turn),
             written,
             lines,
         };
@@ -257,9 +256,10 @@ impl Store {
             self.give_back(buffer);
             return Ended::Unread(page);
         }
-        if let Some(form @ (Form::Coded | Form::CodedBy(_) | Form::Flipped(_))) = *self.form(at) {
+        let form = *self.form(at);
+        if let Some((form @ (Form::Coded | Form::CodedBy(_) | Form::Flipped(_)), turn)) = form {
             let bytes = buffer.0;
-            let place = Place { bytes, form };
+            let place = Place { bytes, form, turn };
             self.scheme.coder.read(&place, &mut buffer.0);
         }
         Ended::Fetched(page, buffer)
@@ -274,5 +274,86 @@ impl Store {
         self.written += laid.written;
         self.wear.wrote(laid.place, laid.lines);
         Ended::Put(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{HashMap, VecDeque};
+    use terrace_policy::write::{LINE_BYTES, Spec};
+
+    /// A memory that ends every transfer at once. What it holds at first is unknown, and only lines
+    /// that are to be written are.
+    #[derive(Default)]
+    struct Used {
+        places: HashMap<u32, Contents>,
+        done: VecDeque<(u32, Box<Buffer>)>,
+    }
+
+    impl Used {
+        fn place(&mut self, place: u32) -> &mut Contents {
+            self.places
+                .entry(place)
+                .or_insert([0xEE; size_of::<Contents>()])
+        }
+    }
+
+    impl Slow for Used {
+        fn read(&mut self, ticket: u32, place: u32, mut buffer: Box<Buffer>) {
+            buffer.0 = *self.place(place);
+            self.done.push_back((ticket, buffer));
+        }
+
+        fn write(&mut self, ticket: u32, place: u32, write: Write) {
+            let held = self.place(place).chunks_mut(LINE_BYTES);
+            for (at, (old, new)) in held.zip(write.buffer.0.chunks(LINE_BYTES)).enumerate() {
+                if write.lines >> at & 1 == 1 {
+                    old.copy_from_slice(new);
+                }
+            }
+            self.done.push_back((ticket, write.buffer));
+        }
+
+        fn done(&mut self) -> Option<Done> {
+            let (ticket, buffer) = self.done.pop_front()?;
+            let result = Ok(());
+            Some(Done {
+                ticket,
+                buffer,
+                result,
+            })
+        }
+
+        fn wait(&self) -> Wait {
+            Wait::Idle
+        }
+    }
+
+    /// Three lines of a place of 64 for each of 64 writes: each line is written three times, and on
+    /// memory that compares at most as often.
+    #[test]
+    fn coded_pages_wear_all_lines_of_their_place_and_are_read_back() {
+        for (spec, exact) in [("mfwr", true), ("mfwr+dcw", false)] {
+            let scheme = Spec::parse(spec).unwrap().scheme().unwrap();
+            let mut store = Store::new(Box::<Used>::default(), scheme);
+            let page = PageId(3);
+            for turn in 0..64_u8 {
+                let mut contents = [7; size_of::<Contents>()];
+                contents[100] = turn;
+                store.put(page, &contents);
+                assert!(matches!(store.ended(), Some(Ended::Put(_))));
+                store.fetch(page);
+                let Some(Ended::Fetched(_, buffer)) = store.ended() else {
+                    panic!("{spec}: it was put")
+                };
+                assert!(buffer.0 == contents, "{spec} {turn}");
+                store.give_back(buffer);
+            }
+            match exact {
+                true => assert_eq!(store.wear().most(), 3, "{spec}"),
+                false => assert!((1..=3).contains(&store.wear().most()), "{spec}"),
+            }
+        }
     }
 }

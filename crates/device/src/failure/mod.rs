@@ -54,7 +54,7 @@ fn runs<Place>(
         return None;
     }
     let mut near = places;
-    while to - from > to * 1e-9 {
+    while to - from > to * 1e-12 {
         let middle = f64::midpoint(from, to);
         let failed: u64 = near.iter().map(|place| failures(place, middle)).sum();
         match failed > limit.spares {

@@ -97,8 +97,8 @@ impl Coder for Best {
             form => (0, form),
         };
         let place = Place {
-            bytes: place.bytes,
             form,
+            ..place.clone()
         };
         if let Some(coder) = self.coders.get(number) {
             coder.read(&place, page);

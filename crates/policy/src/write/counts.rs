@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use super::place::{Contents, LINE_BYTES, SECTOR_BYTES};
+use super::place::LINE_BYTES;
 
 /// What one page, or several, wrote to the slow memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,23 +25,9 @@ pub struct Written {
 }
 
 impl Written {
-    /// Returns the count of the first `bytes` bytes of a place, in whole lines.
-    pub(super) fn beginning(bytes: usize) -> Self {
-        let lines = bytes.div_ceil(LINE_BYTES);
-        let bytes = lines * LINE_BYTES;
-        Self {
-            bytes: bytes as u64,
-            lines: lines as u64,
-            sectors: bytes.div_ceil(SECTOR_BYTES) as u64,
-            cells: 8 * bytes as u64,
-            metadata: 0,
-            which: u64::MAX.checked_shr(64 - lines as u32).unwrap_or(0),
-        }
-    }
-
     /// Returns the count of a whole page.
     pub(super) fn page() -> Self {
-        Self::beginning(size_of::<Contents>())
+        Self::lines(u64::MAX)
     }
 
     /// Returns the count of lines, given a bit for each line of a page that is written.

@@ -1,7 +1,8 @@
 //! `mfwr`: most frequent word reduction. The words that occur most often in a page are written
 //! once, with a map of where they occur, and the other words are packed behind.
 //!
-//! Awad 2016, section 5.1.1 and figure 5. A coded page is, from the start of its place:
+//! Awad 2016, section 5.1.1 and figure 5. A coded page is, from the line of its place on at which it
+//! is its [`turn`](super::Turn) to begin:
 //!
 //! - the most frequent words, one or two or three;
 //! - the map: a bit for each word of the page if there is one most frequent word, or two bits; 0
@@ -11,8 +12,12 @@
 //! It is written in whole lines. Where that is not less than a page, the page is written as it is.
 //! Words and map may be kept in page tables instead, as the paper says; here they count as written.
 //! The paper leaves open which of several equally frequent words is taken: it makes no difference
-//! for what is written.
+//! for what is written. It leaves open, too, where a page begins: always at the first line, that one
+//! would wear as fast as without a scheme.
+//!
+//! `mfwr+dcw` programs only those cells of a coded page whose value changes (5.1.2).
 
+use super::compared::Compared;
 use super::most_frequent::{self, Word};
 use super::page::Page;
 use super::place::LINE_BYTES;
@@ -27,13 +32,30 @@ pub const ENTRY: Entry = Entry {
     paper: "Awad 2016, section 5.1.1, figure 5",
     when: "Pages with many equal words, as of zeros; software alone, without help of the device.",
     evidence: crate::registry::Evidence {
-        open: "Which of equally frequent words is taken: it makes no difference.",
+        open: "Which of equally frequent words is taken: it makes no difference. Where in its place a page begins: \
+               behind the one before.",
         compared: "the figures that Awad 2016, 5.1 states (papers/awad-2016-writes has both)",
     },
     make: Make {
         inclusive: true,
         nanos: 1600,
         coder: make,
+    },
+};
+
+/// The registry's entry on memory that compares.
+pub const COMPARED: Entry = Entry {
+    name: "mfwr+dcw",
+    summary: "what mfwr writes of a dirty page, and of that only the cells whose value changes",
+    paper: "Awad 2016, sections 5.1.1 and 5.1.2",
+    when: "MFWR on memory whose controller compares before it writes. A page begins at another line each time, and \
+           meets what lay there: dcw programs fewer cells of pages that hardly change.",
+    evidence: crate::registry::Evidence::NONE,
+    make: Make {
+        inclusive: true,
+        // Those of both.
+        nanos: 2000,
+        coder: |params| Ok(Box::new(Compared(make(params)?))),
     },
 };
 
@@ -148,10 +170,7 @@ where
             2 => self.encode::<2>(words, &found, &mut coded),
             _ => self.encode::<3>(words, &found, &mut coded),
         };
-        let written = Written::beginning(end);
-        let bytes = written.bytes as usize;
-        place.bytes[..bytes].copy_from_slice(&coded[..bytes]);
-        place.form = Form::Coded;
+        let written = place.write_coded(&coded[..end]);
         let (_, metadata) = self.header();
         Written {
             metadata: metadata as u64,
@@ -167,7 +186,7 @@ where
         }
         let bits = self.bits();
         let (map, mut next) = self.header();
-        let bytes = &place.bytes;
+        let bytes = &place.coded();
         let word_at = |at: usize| -> [u8; BYTES] {
             // A map that is not one of ours counts past the end.
             let at = at.min(size_of::<Contents>() - BYTES);
@@ -243,6 +262,54 @@ mod tests {
         );
         assert_eq!(counts, (3, 192, 1536, 132));
         assert_eq!(written.sectors, 1);
+    }
+
+    /// Pages of 3 lines begin one behind the other; 21 of them take 63 lines, and the 22nd goes on at
+    /// the first.
+    #[test]
+    fn coded_pages_take_turns_in_their_place() {
+        let scheme = Spec::parse("mfwr").unwrap().scheme().unwrap();
+        let mut place = Place::holding([0xAA; size_of::<Contents>()]);
+        let mut writes = [0; 64];
+        for turn in 0..64_u32 {
+            let mut words = [7; 1024];
+            (words[1], words[3], words[1023]) = (turn + 100, 23, 1);
+            let page = page(&words);
+            let written = scheme.coder.write(&page, &mut place);
+            let lines = [0, 1, 2].map(|line| (3 * turn + line) % 64);
+            assert_eq!(written.which, lines.iter().map(|line| 1_u64 << line).sum());
+            lines.iter().for_each(|line| writes[*line as usize] += 1);
+            let first = lines[0] as usize * 64;
+            assert_eq!(place.bytes[first..first + 4], 7_u32.to_le_bytes());
+            let mut back = [0; size_of::<Contents>()];
+            scheme.coder.read(&place, &mut back);
+            assert!(back == page, "{turn}");
+        }
+        assert_eq!(writes, [3; 64]);
+        // A page that is written as it is does not change whose turn it is.
+        scheme.coder.write(&page(&[]), &mut place);
+        scheme.coder.write(&page(&[7; 1024]), &mut place);
+        assert_eq!(place.bytes[..4], 7_u32.to_le_bytes());
+    }
+
+    /// The cells of 0xAA that the page of figure 5 changes, byte by byte: 4 of each 0 and 0xFF; 5,
+    /// 7, 6 and 5 of 7, 21, 23 and 1; 6 and 5 of the first and the last byte of the map.
+    #[test]
+    fn of_a_coded_page_the_cells_that_change_are_programmed() {
+        let mut words = [7; 1024];
+        (words[1], words[3], words[1023]) = (21, 23, 1);
+        let cells = (5 + 12) + (6 + 126 * 4 + 5) + (7 + 12) + (6 + 12) + (5 + 12) + 48 * 4;
+        let (found, place) = written("mfwr+dcw", &page(&words));
+        assert_eq!((found.lines, found.cells, found.metadata), (3, cells, 132));
+        let scheme = Spec::parse("mfwr+dcw:words=1").unwrap().scheme().unwrap();
+        let mut again = place.clone();
+        let found = scheme.coder.write(&page(&words), &mut again);
+        assert_eq!(
+            (found.which, found.cells),
+            (0b11_1000, cells),
+            "at the lines behind"
+        );
+        assert_eq!(again.bytes[..192], again.bytes[192..384]);
     }
 
     /// 49 equal words save 196 bytes: the header of 132 and a line.

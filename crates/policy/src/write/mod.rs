@@ -11,11 +11,12 @@
 //! - It writes no clean page if [`Scheme::inclusive`]: the slow memory still holds it (4.1).
 //! - It lets a page go back to the place that it had if [`Scheme::pinned`]. Otherwise wear
 //!   levelling chooses another place, with contents that have nothing to do with the page (5.1.2).
-//! - It keeps each place's [`Form`] in its own tables, as a kernel keeps page tables.
+//! - It keeps each place's [`Form`] and [`Turn`] in its own tables, as a kernel keeps page tables.
 //!
 //! To add a scheme: copy [`page`], and name it in [`REGISTRY`].
 
 pub mod best;
+mod compared;
 mod counts;
 pub mod dcw;
 pub mod flip_n_write;
@@ -33,7 +34,7 @@ pub mod zstd;
 
 pub use counts::Written;
 pub use make::{Entry, Make, Scheme, Spec};
-pub use place::{Contents, Depends, Form, LINE_BYTES, LINES, Line, Place, SECTOR_BYTES};
+pub use place::{Contents, Depends, Form, LINE_BYTES, LINES, Line, Place, SECTOR_BYTES, Turn};
 pub use registry::REGISTRY;
 
 /// How a page is laid down in a place of the slow memory.

@@ -38,14 +38,9 @@ impl<C: Compressor> Coder for Packed<C> {
             return Page.write(page, place);
         };
         packed[..LENGTH].copy_from_slice(&(length as u16).to_le_bytes());
-        let written = Written::beginning(LENGTH + length);
-        let end = LENGTH + length;
-        place.bytes[..end].copy_from_slice(&packed[..end]);
-        place.bytes[end..written.bytes as usize].fill(0);
-        place.form = Form::Coded;
         Written {
             metadata: LENGTH as u64,
-            ..written
+            ..place.write_coded(&packed[..LENGTH + length])
         }
     }
 
@@ -54,7 +49,8 @@ impl<C: Compressor> Coder for Packed<C> {
             *page = place.bytes;
             return;
         }
-        let (length, packed) = place.bytes.split_at(LENGTH);
+        let coded = place.coded();
+        let (length, packed) = coded.split_at(LENGTH);
         let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
         self.0.unpack(&packed[..length.min(MOST)], page);
     }

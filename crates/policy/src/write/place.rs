@@ -1,5 +1,6 @@
 //! A place of the slow memory that holds one page.
 
+use super::counts::Written;
 use crate::page::PAGE_BYTES;
 
 /// Bytes of a line, the unit in which memory on the memory bus is written (Awad 2016, 5.1.1).
@@ -30,7 +31,7 @@ pub enum Form {
 /// What decides how much a coder writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depends {
-    /// The page alone: all cells of its first lines are written.
+    /// The page alone: all cells of so many lines are written, wherever they begin ([`Turn`]).
     OnPage,
     /// What the place holds too: all cells of some lines are written.
     OnBytes,
@@ -45,14 +46,67 @@ pub struct Place {
     pub bytes: Contents,
     /// How they are to be read.
     pub form: Form,
+    /// Where coded pages begin.
+    pub turn: Turn,
+}
+
+/// Where in a place coded pages begin. Each begins behind the one before, and goes on at the first
+/// line behind the last one, so that all lines of the place wear alike. A driver keeps it with the
+/// place's [`Form`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The line at which the page that was coded last begins.
+    from: u8,
+    /// The line behind it.
+    next: u8,
+}
+
+impl Turn {
+    /// Returns the lines of the page that was coded last, a bit each.
+    pub fn lines(self) -> u64 {
+        let lines = (usize::from(self.next) + LINES - usize::from(self.from)) % LINES;
+        ((1_u64 << lines) - 1).rotate_left(self.from.into())
+    }
+
+    /// Returns the turn of a page of fewer `lines` than a place has.
+    fn next(self, lines: usize) -> Self {
+        Self {
+            from: self.next,
+            next: ((usize::from(self.next) + lines) % LINES) as u8,
+        }
+    }
 }
 
 impl Place {
     /// Returns a place that holds these bytes as they are: a page that was written, or what another
     /// page left there.
     pub fn holding(bytes: Contents) -> Self {
-        let form = Form::Plain;
-        Self { bytes, form }
+        Self {
+            bytes,
+            form: Form::Plain,
+            turn: Turn::default(),
+        }
+    }
+
+    /// Writes a coded page that is shorter than a page by a line or more, filled up with zeros to a
+    /// line, and returns what that wrote.
+    pub(super) fn write_coded(&mut self, coded: &[u8]) -> Written {
+        self.form = Form::Coded;
+        self.turn = self.turn.next(coded.len().div_ceil(LINE_BYTES));
+        let (lines, _) = self.bytes.as_chunks_mut::<LINE_BYTES>();
+        for (at, part) in coded.chunks(LINE_BYTES).enumerate() {
+            let line = &mut lines[(usize::from(self.turn.from) + at) % LINES];
+            line[..part.len()].copy_from_slice(part);
+            line[part.len()..].fill(0);
+        }
+        Written::lines(self.turn.lines())
+    }
+
+    /// Returns the page that was coded last, from its beginning, and then what else the place holds.
+    pub(super) fn coded(&self) -> Contents {
+        let mut coded = self.bytes;
+        coded.rotate_left(usize::from(self.turn.from) * LINE_BYTES);
+        coded
     }
 
     /// Returns what the cells of a line hold.

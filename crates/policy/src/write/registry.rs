@@ -13,6 +13,7 @@ pub const REGISTRY: &[Entry] = &[
     lines::SECTORS,
     same_filled::ENTRY,
     mfwr::ENTRY,
+    mfwr::COMPARED,
     lz4::ENTRY,
     zstd::ENTRY,
     dcw::ENTRY,

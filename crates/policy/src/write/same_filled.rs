@@ -35,15 +35,13 @@ impl Coder for SameFilled {
         if words.iter().any(|word| *word != words[0]) {
             return Page.write(page, place);
         }
-        place.bytes[..WORD_BYTES].copy_from_slice(&words[0]);
-        place.form = Form::Coded;
-        Written::beginning(WORD_BYTES)
+        place.write_coded(&words[0])
     }
 
     fn read(&self, place: &Place, page: &mut Contents) {
         match place.form {
             Form::Coded => {
-                let word = &place.bytes[..WORD_BYTES];
+                let word = &place.coded()[..WORD_BYTES];
                 page.chunks_exact_mut(WORD_BYTES)
                     .for_each(|part| part.copy_from_slice(word));
             }

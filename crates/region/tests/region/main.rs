@@ -223,7 +223,14 @@ fn disk() -> Disk {
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn on_a_disk() {
-    for spec in ["inclusive", "sectors", "mfwr", "dcw:pin=off", "page"] {
+    for spec in [
+        "inclusive",
+        "sectors",
+        "mfwr",
+        "mfwr+dcw",
+        "dcw:pin=off",
+        "page",
+    ] {
         let settings = Settings {
             write: write::Spec::parse(spec).unwrap(),
             ..Settings::new(Bytes::of_pages(200), Box::new(disk()))

@@ -5,7 +5,9 @@ use std::ops::Range;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use terrace_device::feistel::Feistel;
-use terrace_policy::write::{Contents, Depends, Form, LINE_BYTES, LINES, Place, Scheme, Written};
+use terrace_policy::write::{
+    Contents, Depends, Form, LINE_BYTES, LINES, Place, Scheme, Turn, Written,
+};
 use terrace_sim::pages::Unwritten;
 
 use crate::writes::{CELLS, PAGE};
@@ -17,8 +19,8 @@ pub struct Naive {
     pub wear: Vec<u64>,
     /// The line that lies at each physical place.
     lines: Vec<Option<usize>>,
-    /// How each place's page is laid down.
-    forms: Vec<Form>,
+    /// How each place's page is laid down, and where.
+    forms: Vec<(Form, Turn)>,
     levelling: Levelling,
     /// The physical places of each region of start-gap, of which there is one without regions, and
     /// writes until its next movement.
@@ -107,7 +109,7 @@ impl Naive {
             cells,
             wear: vec![0; lines.len()],
             lines,
-            forms: vec![Form::Plain; places],
+            forms: vec![(Form::Plain, Turn::default()); places],
             levelling,
             regions,
             moved: (0, 0),
@@ -149,7 +151,7 @@ impl Naive {
 
     fn read(&self, place: usize) -> Place {
         let mut read = Place::holding([0; PAGE]);
-        read.form = self.forms[place];
+        (read.form, read.turn) = self.forms[place];
         for line in 0..LINES {
             let (bytes, _) = self.cells[self.at(place * LINES + line)];
             read.bytes[line * LINE_BYTES..][..LINE_BYTES].copy_from_slice(&bytes);
@@ -167,7 +169,7 @@ impl Naive {
         let compares = scheme.coder.depends() == Depends::OnCells;
         let mut target = self.read(place);
         let written = scheme.coder.write(page, &mut target);
-        self.forms[place] = target.form;
+        self.forms[place] = (target.form, target.turn);
         let mut cells = 0;
         let mut due = Vec::new();
         for line in (0..LINES).filter(|line| written.which >> line & 1 == 1) {

@@ -237,7 +237,7 @@ impl Found {
     }
 }
 
-const SCHEMES: [&str; 12] = [
+const SCHEMES: [&str; 14] = [
     "page",
     "page:pin=off",
     "inclusive",
@@ -246,6 +246,8 @@ const SCHEMES: [&str; 12] = [
     "sectors",
     "same-filled:pin=off",
     "mfwr",
+    "mfwr+dcw:pin=off",
+    "best:time=1000",
     "dcw",
     "dcw:pin=off",
     "flip-n-write",

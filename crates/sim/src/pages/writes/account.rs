@@ -2,7 +2,7 @@
 
 use terrace_base::Result;
 use terrace_device::{LINE_CELLS, Moved, Wear};
-use terrace_policy::write::{Contents, Depends, LINES, Line, Place, Scheme, Spec, Written};
+use terrace_policy::write::{Contents, Depends, LINES, Line, Place, Scheme, Spec, Turn, Written};
 
 use super::super::levelling::{self, Plan};
 use super::Writing;
@@ -17,6 +17,8 @@ pub(super) struct Account {
     unwritten: Unwritten,
     /// What places hold, if the scheme looks at it and lays pages down in a way of its own.
     own: Option<Vec<Option<Box<Place>>>>,
+    /// Where coded pages begin in places, if the scheme looks at nothing else of them.
+    turns: Vec<Turn>,
     /// Pages with something written.
     pub(super) pages: u64,
     pub(super) written: Written,
@@ -62,6 +64,7 @@ impl Account {
             placement,
             unwritten,
             own: (looks && !scheme.coder.is_plain()).then(|| vec![None; places as usize]),
+            turns: vec![Turn::default(); if looks { 0 } else { places as usize }],
             scheme,
             pages: 0,
             written: Written::default(),
@@ -89,11 +92,17 @@ impl Account {
                     let held = copy.map_or_else(unwritten, |copy| **copy);
                     *scratch = Place::holding(held);
                 }
+                if let Some(turn) = self.turns.get(place as usize) {
+                    scratch.turn = *turn;
+                }
                 scratch
             }
         };
         let before = (coder.depends() == Depends::OnCells).then(|| target.clone());
         let written = coder.write(page, target);
+        if let Some(turn) = self.turns.get_mut(place as usize) {
+            *turn = target.turn;
+        }
         self.pages += u64::from(written.lines > 0);
         self.written += written;
         let mut cells = [LINE_CELLS; LINES];
