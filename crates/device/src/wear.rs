@@ -10,7 +10,7 @@ use terrace_base::{Bytes, Error, Nanos, Result};
 
 use crate::failure::{self, Limit, Run};
 use crate::lifetime;
-use crate::regions::{Copy, Regions};
+use crate::regions::{Copy, Region, Regions};
 use crate::swaps::Swaps;
 
 /// Cells of a line, one a bit of its 64 bytes.
@@ -127,15 +127,26 @@ impl Wear {
         })
     }
 
-    /// Returns the memory that the wear of `lines` lines takes here.
+    /// Returns the memory that the wear of `lines` lines takes here, beside that of
+    /// [`Wear::calculating`].
     pub fn memory(levelling: Levelling, lines: u64) -> Bytes {
-        Bytes(lines.saturating_mul(match levelling {
-            Levelling::None => 4,
-            // A gap for each line at most.
-            Levelling::StartGap { regions, .. } if regions > 1 => 12,
-            Levelling::StartGap { .. } => 8,
-            Levelling::Randomised { .. } => 12,
-        }))
+        let (a_line, a_gap) = match levelling {
+            Levelling::None => (4, 0),
+            Levelling::StartGap { .. } => (8, 4 + size_of::<Region>() as u64),
+            Levelling::Randomised { .. } => (12, 0),
+        };
+        let gaps = levelling.gaps(lines).saturating_mul(a_gap);
+        Bytes(lines.saturating_mul(a_line).saturating_add(gaps))
+    }
+
+    /// Returns the memory that [`Wear::runs`] and [`Wear::worn`] take at most while they calculate.
+    pub fn calculating(levelling: Levelling, lines: u64) -> Bytes {
+        let places = lines.saturating_add(levelling.gaps(lines));
+        Bytes(match levelling {
+            // Lines as they are mapped, the sums before them, and places with their regions.
+            Levelling::StartGap { .. } => places.saturating_mul(4 + 8 + 16),
+            Levelling::None | Levelling::Randomised { .. } => places.saturating_mul(4),
+        })
     }
 
     /// Counts a write of `line`, which is below the number of lines, that programs `cells` of its

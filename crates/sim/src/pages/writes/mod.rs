@@ -32,7 +32,7 @@ use terrace_trace::changes::Change;
 use self::account::Account;
 use self::contents::Pages;
 use self::placement::Placement;
-use super::levelling::{self, Make};
+use super::levelling::{self, Make, Plan};
 use super::settings::PageMachine;
 
 pub(super) use account::lines;
@@ -83,13 +83,17 @@ impl Writing {
         ))
     }
 
-    /// Returns the bytes that the wear of this number of places takes under all levellings.
+    /// Returns the bytes that the wear of this number of places takes under all levellings, whose
+    /// results are calculated one after the other.
     fn wear_memory(&self, places: u64) -> Result<u64> {
         let lines = places.saturating_mul(LINES as u64);
-        self.levellings.iter().try_fold(0_u64, |bytes, spec| {
-            let plan = Make::of(spec).map_err(Error::usage)?;
-            Ok(bytes.saturating_add(Wear::memory(plan.levelling, lines).0))
-        })
+        let (mut bytes, mut calculating) = (0_u64, 0);
+        for spec in &self.levellings {
+            let Plan { levelling, .. } = Make::of(spec).map_err(Error::usage)?;
+            bytes = bytes.saturating_add(Wear::memory(levelling, lines).0);
+            calculating = Wear::calculating(levelling, lines).0.max(calculating);
+        }
+        Ok(bytes.saturating_add(calculating))
     }
 
     fn schemes(&self) -> Result<Vec<Scheme>> {
