@@ -138,6 +138,28 @@ fn a_table_shows_what_differs_and_a_note_what_is_cold() {
 }
 
 #[test]
+fn a_block_that_dram_cannot_hold_is_noted() {
+    let directory = TempDir::new().unwrap();
+    let options = ["--accesses", "20K", "--footprint", "16M"];
+    let zipf = generate(&directory, "zipf", &options);
+    let warning = |kind: &str, cluster: &str| {
+        let readahead = ["--prefetch", kind, "--page-cluster", cluster];
+        let found = simulate(&[&["--dram", "100p"], &readahead[..], &[&zipf]].concat());
+        found["runs"][0]["warning"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let noted = "readahead reads up to 128 pages at once, and DRAM has 100";
+    assert!(warning("readahead:fixed", "7").starts_with(noted));
+    // A window of addresses has at most 32 pages.
+    for (kind, cluster) in [("readahead:fixed", "6"), ("readahead", "7")] {
+        let other = warning(kind, cluster);
+        assert!(!other.contains("readahead"), "{other}");
+    }
+}
+
+#[test]
 fn a_technology_of_one_s_own() {
     let directory = TempDir::new().unwrap();
     let zipf = generate(

@@ -427,11 +427,9 @@ impl<'h, M: Medium> Transaction<'h, M> {
             }
             core.commit(&mut held, &mut changes)
         });
-        let done = done.or_else(|error| {
-            // A missing page looks like damage.
-            core.space.pool.medium.expect_there()?;
-            Err(error)
-        })?;
+        // A missing page looks like damage.
+        let there = || core.space.pool.medium.expect_there();
+        let done = done.or_else(|error| there().and(Err(error)))?;
         state.new.clear();
         state.changes = changes;
         drop((state, guards));

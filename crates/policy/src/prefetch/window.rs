@@ -44,6 +44,14 @@ impl Default for Window {
 }
 
 impl Window {
+    /// Returns the most pages that are read at once.
+    pub fn most(by: Neighbours, cluster: u32) -> u64 {
+        1 << match by {
+            Neighbours::Slots => cluster,
+            Neighbours::Addresses => cluster.min(CEILING),
+        }
+    }
+
     /// Notes the first touch of a page that was read ahead.
     pub fn hit(&mut self, number: u64, by: Neighbours) {
         self.hits += 1;
@@ -56,11 +64,7 @@ impl Window {
     /// page included: at most 2 to the power of `cluster` (`vm.page-cluster`), and by addresses at
     /// most 32. The number is that of a slot, or of a page of the address space.
     pub fn read(&mut self, number: u64, by: Neighbours, cluster: u32) -> Range<u64> {
-        let most = 1
-            << match by {
-                Neighbours::Slots => cluster,
-                Neighbours::Addresses => cluster.min(CEILING),
-            };
+        let most = Self::most(by, cluster);
         let (before, hits) = (self.last, std::mem::take(&mut self.hits));
         let is_next = |one: u64, other: u64| one.checked_sub(other) == Some(1);
         let wanted = match hits {

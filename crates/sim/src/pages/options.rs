@@ -1,4 +1,5 @@
-//! The settings of machines: options of `sim pages` and `sweep`, and their fields in results.
+//! The settings of machines: options of `sim pages` and `sweep`, and their fields in results. Long:
+//! one list.
 //!
 //! To add one: a field in [`PageMachine`], an entry here, and its use in the simulation.
 

@@ -328,6 +328,14 @@ impl Simulated {
                 outcome.tier_pages_used
             ));
         }
+        if let Some(read) = settings.prefetch.most_read()
+            && read > settings.dram_pages
+        {
+            return Some(format!(
+                "readahead reads up to {read} pages at once, and DRAM has {}: they push each other out",
+                settings.dram_pages
+            ));
+        }
         if outcome.warmup.is_none() {
             return Some(format!(
                 "the warm-up is too long: no access follows its {} accesses, so the figures are of \

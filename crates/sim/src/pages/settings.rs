@@ -8,7 +8,7 @@ use terrace_device::lifetime::Endurance;
 use terrace_device::{Energy, Timing};
 use terrace_policy::eviction;
 use terrace_policy::migration;
-use terrace_policy::prefetch;
+use terrace_policy::prefetch::{self, Neighbours, Window};
 use terrace_policy::replacement;
 
 use super::cost::FaultCost;
@@ -65,6 +65,17 @@ impl Prefetch {
     pub fn cluster(&self) -> Option<u32> {
         match self {
             Self::Readahead { cluster, .. } => Some(*cluster),
+            Self::Off | Self::Predictor(_) => None,
+        }
+    }
+
+    /// Returns the most pages that readahead reads at once.
+    pub fn most_read(&self) -> Option<u64> {
+        match self {
+            Self::Readahead { around, cluster } => Some(match around {
+                Around::Addresses => Window::most(Neighbours::Addresses, *cluster),
+                Around::Slots | Around::Block => Window::most(Neighbours::Slots, *cluster),
+            }),
             Self::Off | Self::Predictor(_) => None,
         }
     }
