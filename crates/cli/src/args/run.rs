@@ -98,7 +98,7 @@ pub struct Run {
     /// Which pages lie in DRAM, where the tier is a memory node
     ///
     /// With --tier node:N all memory of the program comes to that node at first, and pages go to
-    /// DRAM and back as this policy decides: benefit (the default), sampled, hot, or never, which
+    /// DRAM and back as this policy decides: benefit (the default), write-aware, sampled, hot, or never, which
     /// leaves all on the slower node. `terrace list migration` lists policies, and `terrace explain
     /// hot` their settings. Accesses are seen by hint faults of the kernel's NUMA balancing, about
     /// once a second for each page; so shorter intervals show no more.

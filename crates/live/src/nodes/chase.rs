@@ -48,8 +48,11 @@ pub(crate) fn costs(fast: u32, slow: u32) -> Costs {
     let slower = latency_ns(slow).zip(latency_ns(fast));
     let slower = slower.map_or(0.0, |(slow, fast)| (slow - fast).max(0.0));
     let (promotion, demotion) = moves(fast, slow).unwrap_or_default();
+    let line_ps = (slower * 1000.0) as u64;
     Costs {
-        line_ps: (slower * 1000.0) as u64,
+        line_ps,
+        // Stores are not measured, and hint faults do not tell them from loads.
+        written_line_ps: line_ps,
         promotion,
         demotion,
         batch: Duration::ZERO,

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use rustix::time::{ClockId, clock_gettime};
 use terrace_base::{Bytes, Result, lock};
-use terrace_policy::migration::{Migration, Move, Plan, Side};
+use terrace_policy::migration::{Access, Migration, Move, Plan, Side};
 use terrace_policy::replacement::PageId;
 use terrace_policy::{Location, Page, Space};
 
@@ -206,18 +206,19 @@ impl Driver<'_> {
         self.faults = Some(faults);
     }
 
+    /// Takes a hint fault. The kernel's samples do not tell whether it was of a write.
     fn saw(&mut self, page: PageId, time: Duration) {
-        let now = self.now();
+        let (now, access) = (self.now(), Access::read(page));
         self.accessed.insert(page);
         if let Some(marked) = self.marked.remove(&page) {
             let waited = time.saturating_sub(marked);
-            self.policy.hinted(page, waited, now, &mut self.plan);
+            self.policy.hinted(access, waited, now, &mut self.plan);
         }
         if let Some(every) = self.policy.every() {
             self.credit += LINES;
             while self.credit >= every.get() {
                 self.credit -= every.get();
-                self.policy.sampled(page, now, &mut self.plan);
+                self.policy.sampled(access, now, &mut self.plan);
             }
         }
     }
@@ -344,7 +345,8 @@ impl Driver<'_> {
     fn consult(&mut self) {
         let now = self.now();
         if self.policy.next_scan().is_some_and(|due| now >= due) {
-            let accessed: Vec<PageId> = std::mem::take(&mut self.accessed).into_iter().collect();
+            let accessed = std::mem::take(&mut self.accessed).into_iter();
+            let accessed: Vec<Access> = accessed.map(Access::read).collect();
             self.policy.scanned(&accessed, now, &mut self.plan);
         }
         for page in self.plan.hints.drain(..) {

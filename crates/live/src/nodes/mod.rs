@@ -135,11 +135,12 @@ impl Nodes {
 
     /// Returns what a user of a policy has to know of these nodes.
     pub fn notices(&self, spec: &migration::Spec) -> impl Iterator<Item = &'static str> {
-        let is_benefit = spec.entry().name == migration::benefit::ENTRY.name;
-        let alike = is_benefit && self.costs.line_ps == 0;
+        let names =
+            [migration::benefit::ENTRY, migration::write_aware::ENTRY].map(|entry| entry.name);
+        let alike = names.contains(&spec.entry().name) && self.costs.line_ps == 0;
         let unseen = self.own && !moves_nothing(spec);
         let alike = alike.then_some(
-            "loads from both nodes take the same time, as measured, so `benefit` moves nothing; if the fast one has more \
+            "loads from both nodes take the same time, as measured, so this policy moves nothing; if the fast one has more \
              bandwidth, name ‘migration’ hot",
         );
         let unseen = unseen.then_some(

@@ -13,11 +13,7 @@
 //! more by one who rents skis and buys them once the rent has cost as much (Karlin et al. 1988);
 //! twice as much was found to be better.
 //!
-//! A page has few samples by the time when it should move, and those that happen to be seen often
-//! are not those that are accessed often. So a page is taken to be as its neighbours are (of
-//! consecutive numbers, which come to memory together, and mostly belong to one object), but for as
-//! much of what it differs from them as samples would not differ by chance: the empirical Bayes
-//! estimate, as in James and Stein 1961, where counts have the variance of Poisson's distribution.
+//! Counts are few, so that they are judged with those of neighbours ([`super::counts`]).
 //!
 //! A program may have been misjudged all the same, again and again. So moves are paid out of what
 //! fast memory has saved so far, and a share of the time (`slack`): a program is never slower than
@@ -38,8 +34,9 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::sides::Sides;
-use super::{Costs, Entry, Make, Migration, Plan, Side};
+use super::counts::Counts;
+use super::trade::{Trade, Worth};
+use super::{Access, Costs, Entry, Make, Migration, Plan, Side};
 use crate::replacement::PageId;
 use crate::settings;
 
@@ -71,211 +68,70 @@ settings! {
     }
 }
 
-/// Lines of a page.
-const LINES: f64 = 64.0;
-
-/// How often pages are compared until counts count half.
-const LOOKS: f64 = 32.0;
-
-/// Pages that are neighbours.
-const NEIGHBOURS: usize = 32;
-
-/// How many times fewer accesses are counted where they do not pay.
-const FEWEST: u32 = 16;
-
-/// The `benefit` policy. Times are in picoseconds.
+/// The `benefit` policy.
 struct Benefit {
-    settings: Settings,
-    costs: Costs,
-    sides: Sides,
-    /// One access in how many is counted now.
-    every: u32,
+    trade: Trade,
     /// Samples of each page; earlier ones count less.
-    counts: Vec<f64>,
-    known: u64,
-    /// Accesses since pages were compared.
-    accesses: u64,
-    saved: u128,
-    spent: u128,
+    counts: Counts,
 }
 
 impl Benefit {
     fn new(fast: usize, settings: Settings) -> Self {
         Self {
-            every: settings.every,
-            settings,
-            costs: Costs::default(),
-            sides: Sides::new(fast),
-            counts: Vec::new(),
-            known: 0,
-            accesses: 0,
-            saved: 0,
-            spent: 0,
+            trade: Trade::new(fast, settings),
+            counts: Counts::default(),
         }
     }
 
-    /// Whether it is time to compare pages.
-    fn is_due(&self) -> bool {
-        self.accesses as f64 >= self.known as f64 * LINES * self.settings.turns / LOOKS
-    }
-
-    /// Returns one access in how many may be counted at most.
-    fn least_every(&self) -> u32 {
-        let sample = picos(self.costs.sample) as f64;
-        let most = self.costs.line_ps as f64 * self.settings.watch;
-        let paid = if sample > 0.0 { sample / most } else { 0.0 };
-        (paid.ceil() as u32).clamp(self.settings.every, u32::MAX / FEWEST)
-    }
-
-    /// Counts one access in so many from now on.
-    fn set_every(&mut self, every: u32) {
-        let scale = f64::from(self.every) / f64::from(every);
-        self.counts.iter_mut().for_each(|count| *count *= scale);
-        self.every = every;
-    }
-
-    /// Returns what may have been spent until now.
-    fn allowed(&self, time: Duration) -> u128 {
-        self.saved + (picos(time) as f64 * self.settings.slack) as u128
-    }
-
-    /// Counts fewer accesses if they do not pay, and more again if they do.
-    fn adapt(&mut self, time: Duration) {
-        let least = self.least_every();
-        let every = match self.spent > self.allowed(time) {
-            true => self.every.saturating_mul(2),
-            false => self.every / 2,
-        };
-        self.set_every(every.clamp(least, least * FEWEST));
-    }
-
-    /// Returns by what an access that was counted and the others for which it stands took longer in
-    /// slow memory.
-    fn lost(&self) -> u64 {
-        u64::from(self.every) * self.costs.line_ps
-    }
-
-    /// Returns what each page's count would be by more samples, 0 for unknown pages.
-    fn estimates(&self) -> Vec<f64> {
-        let mut estimates = vec![0.0; self.counts.len()];
-        let blocks = self.counts.chunks(NEIGHBOURS).enumerate();
-        for (block, counts) in blocks {
-            let pages = (block * NEIGHBOURS..).zip(counts);
-            let known = pages.filter(|(page, _)| self.sides.of(PageId(*page as u32)).is_some());
-            let known: Vec<(usize, f64)> = known.map(|(page, count)| (page, *count)).collect();
-            let counts: Vec<f64> = known.iter().map(|(_, count)| *count).collect();
-            for ((page, _), estimate) in known.iter().zip(shrunk(&counts)) {
-                estimates[*page] = estimate;
-            }
-        }
-        estimates
-    }
-
-    /// Lets pages change places, the best pairs first, as long as they pay and can be paid.
     fn exchange(&mut self, time: Duration, plan: &mut Plan) {
-        let allowed = self.allowed(time);
-        let batch = picos(self.costs.batch);
-        let estimates = self.estimates();
-        let of = |page: &PageId| estimates[page.index()];
-        let worth = self.settings.expect * self.lost() as f64;
-        let mut coming = self.sides.pages(Side::Slow);
-        coming.sort_by(|one, other| of(other).total_cmp(&of(one)));
-        let mut going = self.sides.pages(Side::Fast);
-        going.sort_by(|one, other| of(one).total_cmp(&of(other)));
-        let mut going = going.into_iter();
-        for page in coming {
-            let victim = match self.sides.has_room() {
-                true => None,
-                false => match going.next() {
-                    None => break,
-                    victim => victim,
-                },
-            };
-            let moves =
-                self.costs.promotion + victim.map_or(Duration::ZERO, |_| self.costs.demotion);
-            let first = if plan.moves.is_empty() { batch } else { 0 };
-            let cost = picos(moves) + first;
-            let more = of(&page) - victim.as_ref().map_or(0.0, of);
-            if more * worth <= cost as f64 || self.spent + cost > allowed {
-                break;
-            }
-            self.spent += cost;
-            if let Some(victim) = victim {
-                self.sides.go(victim, Side::Slow, plan);
-            }
-            self.sides.go(page, Side::Fast, plan);
-        }
-        let kept = (-1.0 / LOOKS).exp2();
-        self.counts.iter_mut().for_each(|count| *count *= kept);
-        self.accesses = 0;
-        self.adapt(time);
+        let estimates = self.counts.estimates(&self.trade.sides);
+        let lost = self.trade.of_samples(self.trade.costs().line_ps);
+        let worth = Worth {
+            seen: &estimates,
+            each: self.trade.expect() * lost as f64,
+            leaving: &|_| 0.0,
+        };
+        let kept = self.trade.exchange(&worth, time, plan);
+        self.counts.scale(kept);
     }
-}
-
-/// Returns what is expected of counts of samples: their mean, and of what each differs from it the
-/// share of the variance that is more than that of samples, which is the mean.
-fn shrunk(counts: &[f64]) -> Vec<f64> {
-    let number = counts.len() as f64;
-    if number < 2.0 {
-        return counts.to_vec();
-    }
-    let mean = counts.iter().sum::<f64>() / number;
-    let squares = counts.iter().map(|count| (count - mean).powi(2));
-    let variance = squares.sum::<f64>() / (number - 1.0);
-    let share = match variance > mean {
-        true => (variance - mean) / variance,
-        false => 0.0,
-    };
-    let shrink = |count: &f64| mean + (count - mean) * share;
-    counts.iter().map(shrink).collect()
 }
 
 impl Migration for Benefit {
     fn set_costs(&mut self, costs: Costs) {
-        self.costs = costs;
-        self.set_every(self.least_every());
+        let scale = self.trade.set_costs(costs);
+        self.counts.scale(scale);
     }
 
     fn came(&mut self, page: PageId) -> Side {
-        self.known += u64::from(self.sides.of(page).is_none());
-        let side = self.sides.came(page);
-        self.counts.resize(self.sides.end(), 0.0);
+        let side = self.trade.came(page);
+        self.counts.cover(self.trade.sides.end());
         side
     }
 
     fn gone(&mut self, page: PageId) {
-        self.known -= u64::from(self.sides.of(page).is_some());
-        self.sides.gone(page);
-        self.counts.resize(self.sides.end(), 0.0);
-        self.counts[page.index()] = 0.0;
+        self.trade.gone(page);
+        self.counts.cover(self.trade.sides.end());
+        self.counts.forget(page);
     }
 
     fn every(&self) -> Option<NonZeroU32> {
-        NonZeroU32::new(self.every)
+        self.trade.every()
     }
 
-    fn sampled(&mut self, page: PageId, time: Duration, plan: &mut Plan) {
-        let Some(side) = self.sides.of(page) else {
+    fn sampled(&mut self, access: Access, time: Duration, plan: &mut Plan) {
+        let Some(side) = self.trade.sides.of(access.page) else {
             return;
         };
-        if side == Side::Fast {
-            self.saved += u128::from(self.lost());
-        }
-        self.counts[page.index()] += 1.0;
-        self.accesses += u64::from(self.every);
-        self.spent += picos(self.costs.sample);
-        if self.is_due() {
+        self.trade.see(side, self.trade.costs().line_ps);
+        self.counts.add(access.page);
+        if self.trade.is_due() {
             self.exchange(time, plan);
         }
     }
 
     fn stays(&mut self, page: PageId, side: Side) {
-        self.sides.lies(page, side);
+        self.trade.sides.lies(page, side);
     }
-}
-
-fn picos(time: Duration) -> u128 {
-    time.as_nanos() * 1000
 }
 
 #[cfg(test)]
@@ -285,6 +141,7 @@ mod tests {
 
     const COSTS: Costs = Costs {
         line_ps: 10_000,
+        written_line_ps: 70_000,
         promotion: Duration::from_nanos(200),
         demotion: Duration::from_nanos(200),
         batch: Duration::ZERO,
@@ -300,7 +157,7 @@ mod tests {
         policy.came(PageId(0));
         policy.came(PageId(1));
         for _ in 0..accesses {
-            policy.sampled(PageId(1), time, &mut plan);
+            policy.sampled(Access::read(PageId(1)), time, &mut plan);
         }
         plan.moves
     }
@@ -330,16 +187,6 @@ mod tests {
         assert_eq!(moves(worthwhile, 64, long), both);
     }
 
-    #[test]
-    fn few_samples_say_more_of_neighbours_than_of_a_page() {
-        // Both have a mean of 3. The variance of the first is 3, as that of samples, and of the
-        // others 9.
-        assert_eq!(shrunk(&[2.0, 5.0, 2.0]), [3.0; 3]);
-        assert_eq!(shrunk(&[0.0, 6.0, 3.0]), [1.0, 5.0, 3.0]);
-        assert_eq!(shrunk(&[7.0]), [7.0]);
-        assert_eq!(shrunk(&[]), []);
-    }
-
     /// A sample of 200 ns is worth a fiftieth of the 10 ns that each of 1000 accesses may lose.
     #[test]
     fn samples_are_as_many_as_may_be_paid() {
@@ -351,21 +198,19 @@ mod tests {
         policy.set_costs(Costs { sample, ..COSTS });
         assert_eq!(now(&policy), Some(1000));
         let time = Duration::from_micros(20);
-        policy.counts = vec![9.0];
-        policy.spent = 200_000;
-        policy.adapt(time);
-        assert_eq!(
-            now(&policy),
-            Some(1000),
-            "a hundredth of the time is what was spent"
-        );
-        policy.spent += 1;
-        policy.adapt(time);
-        assert_eq!((now(&policy), &policy.counts[..]), (Some(2000), &[4.5][..]));
-        (0..9).for_each(|_| policy.adapt(time));
-        assert_eq!(now(&policy), Some(16_000));
-        policy.saved = 1_000_000;
-        (0..9).for_each(|_| policy.adapt(time));
-        assert_eq!(now(&policy), Some(1000));
+        let trade = &mut policy.trade;
+        let now = |trade: &Trade| trade.every().map(NonZeroU32::get);
+        trade.spent = 200_000;
+        assert_eq!(trade.adapt(time), 1.0);
+        let paid = "a hundredth of the time is what was spent";
+        assert_eq!(now(trade), Some(1000), "{paid}");
+        trade.spent += 1;
+        assert_eq!(trade.adapt(time), 0.5);
+        assert_eq!(now(trade), Some(2000));
+        (0..9).for_each(|_| _ = trade.adapt(time));
+        assert_eq!(now(trade), Some(16_000));
+        trade.saved = 1_000_000;
+        (0..9).for_each(|_| _ = trade.adapt(time));
+        assert_eq!(now(trade), Some(1000));
     }
 }

@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use super::sides::Sides;
-use super::{Entry, Make, Migration, Plan, Side};
+use super::{Access, Entry, Make, Migration, Plan, Side};
 use crate::list::{Links, List};
 use crate::page::PAGE_BYTES;
 use crate::replacement::PageId;
@@ -161,9 +161,9 @@ impl Migration for Hot {
         Some(self.next_scan)
     }
 
-    fn scanned(&mut self, accessed: &[PageId], time: Duration, plan: &mut Plan) {
+    fn scanned(&mut self, accessed: &[Access], time: Duration, plan: &mut Plan) {
         self.next_scan = time + self.settings.period;
-        for page in accessed {
+        for Access { page, .. } in accessed {
             if self.sides.of(*page) == Some(Side::Fast) {
                 self.order.move_to_front(&mut self.links, page.0);
             }
@@ -171,7 +171,8 @@ impl Migration for Hot {
         self.mark(plan);
     }
 
-    fn hinted(&mut self, page: PageId, waited: Duration, time: Duration, plan: &mut Plan) {
+    fn hinted(&mut self, access: Access, waited: Duration, time: Duration, plan: &mut Plan) {
+        let page = access.page;
         if self.sides.of(page) != Some(Side::Slow) {
             return;
         }
@@ -214,11 +215,11 @@ mod tests {
             policy.came(PageId(page));
         }
         let mut plan = Plan::default();
-        policy.scanned(&[PageId(0)], ms(20), &mut plan);
+        policy.scanned(&[Access::read(PageId(0))], ms(20), &mut plan);
         assert_eq!(plan.hints, [PageId(2)], "one page of slow memory at a time");
-        policy.hinted(PageId(2), ms(10), ms(30), &mut plan);
+        policy.hinted(Access::read(PageId(2)), ms(10), ms(30), &mut plan);
         assert_eq!(plan.moves, [], "too late");
-        policy.hinted(PageId(3), ms(9), ms(29), &mut plan);
+        policy.hinted(Access::read(PageId(3)), ms(9), ms(29), &mut plan);
         let go = |page, to| Move {
             page: PageId(page),
             to,

@@ -9,8 +9,11 @@ use crate::registry;
 /// What moves cost the program, and what they save.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Time that an access to slow memory takes longer than one to fast memory, in picoseconds.
+    /// Time that an access that reads slow memory takes longer than one to fast memory, in
+    /// picoseconds.
     pub line_ps: u64,
+    /// The same of an access that writes.
+    pub written_line_ps: u64,
     /// A page that goes to fast memory.
     pub promotion: Duration,
     /// A page that goes to slow memory.

@@ -8,13 +8,15 @@
 //! 1. asks [`Migration::came`] on which side a new page should lie;
 //! 2. shows it what the policy wants to see of the accesses: one in [`Migration::every`], pages
 //!    accessed between two scans ([`Migration::next_scan`]), and the first access to a page of
-//!    [`Plan::hints`] since it was named, which costs a fault;
+//!    [`Plan::hints`] since it was named, which costs a fault. Each says whether it wrote, as far
+//!    as processors tell: samples are of loads or stores, pages have dirty bits, faults a kind;
 //! 3. carries out [`Plan::moves`] in their order.
 //!
 //! To add a policy: copy [`mod@never`], or [`sampled`] for one that moves pages, name it in
 //! [`REGISTRY`], and give it a slow twin in `tests/migration/slow.rs`.
 
 pub mod benefit;
+mod counts;
 pub mod fault;
 pub mod hot;
 mod make;
@@ -22,6 +24,8 @@ pub mod never;
 mod registry;
 pub mod sampled;
 mod sides;
+mod trade;
+pub mod write_aware;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -38,6 +42,27 @@ pub enum Side {
     Fast,
     /// In the large, slow memory.
     Slow,
+}
+
+/// An access to a page, or accesses to it between two scans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Access {
+    /// The page.
+    pub page: PageId,
+    /// Whether it was written; false where the driver cannot tell.
+    pub wrote: bool,
+}
+
+impl Access {
+    /// Returns an access that reads, or of which that is not known.
+    pub fn read(page: PageId) -> Self {
+        Self { page, wrote: false }
+    }
+
+    /// Returns an access that writes.
+    pub fn write(page: PageId) -> Self {
+        Self { page, wrote: true }
+    }
 }
 
 /// A page that should move.
@@ -93,8 +118,14 @@ pub trait Migration: Send {
         None
     }
 
+    /// Whether lines that caches write back are among the accesses of [`Migration::every`], each as
+    /// one that writes. A memory that counts what reaches it sees them, a processor does not.
+    fn sees_write_backs(&self) -> bool {
+        false
+    }
+
     /// Handles one access of those.
-    fn sampled(&mut self, _page: PageId, _time: Duration, _plan: &mut Plan) {}
+    fn sampled(&mut self, _access: Access, _time: Duration, _plan: &mut Plan) {}
 
     /// When the accessed pages should be listed next; `None` if never.
     fn next_scan(&self) -> Option<Duration> {
@@ -102,10 +133,10 @@ pub trait Migration: Send {
     }
 
     /// Handles the pages that were accessed since the last scan, in the order of their numbers.
-    fn scanned(&mut self, _accessed: &[PageId], _time: Duration, _plan: &mut Plan) {}
+    fn scanned(&mut self, _accessed: &[Access], _time: Duration, _plan: &mut Plan) {}
 
     /// Handles the first access to a page so long after it was named in [`Plan::hints`].
-    fn hinted(&mut self, _page: PageId, _waited: Duration, _time: Duration, _plan: &mut Plan) {}
+    fn hinted(&mut self, _access: Access, _waited: Duration, _time: Duration, _plan: &mut Plan) {}
 
     /// Handles that a page lies on this side after all, as the driver could not move it.
     fn stays(&mut self, page: PageId, side: Side);

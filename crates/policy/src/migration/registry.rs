@@ -1,7 +1,7 @@
 //! Every migration policy, by the name that users write.
 
 use super::make::{Entry, Make};
-use super::{benefit, fault, hot, never, sampled};
+use super::{benefit, fault, hot, never, sampled, write_aware};
 use crate::params::Params;
 use crate::registry;
 
@@ -12,6 +12,7 @@ pub const REGISTRY: &[Entry] = &[
     sampled::ENTRY,
     hot::ENTRY,
     benefit::ENTRY,
+    write_aware::ENTRY,
 ];
 
 impl registry::Kind for Make {

@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::sides::Sides;
-use super::{Entry, Make, Migration, Plan, Side};
+use super::{Access, Entry, Make, Migration, Plan, Side};
 use crate::replacement::PageId;
 use crate::settings;
 use crate::times::Times;
@@ -116,19 +116,19 @@ impl Migration for Sampled {
         NonZeroU32::new(self.settings.every)
     }
 
-    fn sampled(&mut self, page: PageId, time: Duration, plan: &mut Plan) {
+    fn sampled(&mut self, access: Access, time: Duration, plan: &mut Plan) {
         if time >= self.end {
             self.exchange(time, plan);
         }
-        self.see(page);
+        self.see(access.page);
     }
 
     fn next_scan(&self) -> Option<Duration> {
         (self.settings.every == 0).then_some(self.end)
     }
 
-    fn scanned(&mut self, accessed: &[PageId], time: Duration, plan: &mut Plan) {
-        accessed.iter().for_each(|page| self.see(*page));
+    fn scanned(&mut self, accessed: &[Access], time: Duration, plan: &mut Plan) {
+        accessed.iter().for_each(|access| self.see(access.page));
         self.exchange(time, plan);
     }
 
@@ -150,9 +150,10 @@ mod tests {
         assert_eq!(policy.came(PageId(0)), Side::Fast);
         assert_eq!(policy.came(PageId(1)), Side::Slow);
         assert_eq!(policy.next_scan(), Some(Duration::from_millis(1)));
-        policy.scanned(&[PageId(0), PageId(1)], Duration::from_millis(1), &mut plan);
+        let both = [PageId(0), PageId(1)].map(Access::read);
+        policy.scanned(&both, Duration::from_millis(1), &mut plan);
         assert_eq!(plan.moves, [], "once is not twice");
-        policy.scanned(&[PageId(1)], Duration::from_millis(2), &mut plan);
+        policy.scanned(&both[1..], Duration::from_millis(2), &mut plan);
         let go = |page, to| Move {
             page: PageId(page),
             to,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use terrace_policy::migration::{Costs, Migration, Plan, Side, Spec};
+use terrace_policy::migration::{Access, Costs, Migration, Plan, Side, Spec};
 use terrace_policy::replacement::PageId;
 
 /// Pages that are drawn.
@@ -25,11 +25,15 @@ pub const TRIED: &[&str] = &[
     "benefit:every=3,turns=1.5,expect=1,slack=0.2",
     "benefit:every=3,turns=1.5,watch=0.2,expect=4,slack=0",
     "benefit:every=1,turns=0.06,slack=1,watch=1",
+    "write-aware:every=1,turns=0.3,watch=1",
+    "write-aware:every=3,turns=1.5,expect=4,slack=0.2,wear=0",
+    "write-aware:every=1,turns=0.06,slack=1,watch=1,expect=30,wear=3",
 ];
 
 /// What moves cost on a drawn machine.
 pub const COSTS: Costs = Costs {
     line_ps: 700_000,
+    written_line_ps: 900_000,
     promotion: Duration::from_micros(3),
     demotion: Duration::from_micros(2),
     batch: Duration::from_micros(1),
@@ -42,10 +46,10 @@ pub enum Call {
     Came(PageId),
     Gone(PageId),
     /// One of the accesses that the policy sees.
-    Sampled(PageId, Duration),
-    /// A scan, and the pages that were accessed, a bit each.
+    Sampled(Access, Duration),
+    /// A scan, and the pages that were accessed, a bit each; of four, one was written.
     Scanned(u32, Duration),
-    Hinted(PageId, Duration, Duration),
+    Hinted(Access, Duration, Duration),
     Stays(PageId, Side),
 }
 
@@ -55,13 +59,17 @@ impl Call {
         match *self {
             Self::Came(page) => return Some(policy.came(page)),
             Self::Gone(page) => policy.gone(page),
-            Self::Sampled(page, time) => policy.sampled(page, time, plan),
+            Self::Sampled(access, time) => policy.sampled(access, time, plan),
             Self::Scanned(bits, time) => {
                 let accessed = (0..PAGES).filter(|page| bits >> page & 1 == 1);
-                let accessed: Vec<PageId> = accessed.map(|page| PageId(page * APART)).collect();
+                let access = |page| Access {
+                    page: PageId(page * APART),
+                    wrote: page % 4 == 0,
+                };
+                let accessed: Vec<Access> = accessed.map(access).collect();
                 policy.scanned(&accessed, time, plan);
             }
-            Self::Hinted(page, waited, time) => policy.hinted(page, waited, time, plan),
+            Self::Hinted(access, waited, time) => policy.hinted(access, waited, time, plan),
             Self::Stays(page, side) => policy.stays(page, side),
         }
         None
@@ -93,13 +101,15 @@ pub fn calls() -> impl Strategy<Value = Vec<Call>> {
             .map(|(page, kind, wait, bits, waited, side)| {
                 micros += wait;
                 let time = Duration::from_micros(micros);
+                let wrote = bits % 3 == 0;
+                let access = Access { page, wrote };
                 match kind {
                     0..=3 => Call::Came(page),
                     4 => Call::Gone(page),
                     5..=7 => Call::Scanned(bits, time),
-                    8..=11 => Call::Hinted(page, Duration::from_micros(waited), time),
+                    8..=11 => Call::Hinted(access, Duration::from_micros(waited), time),
                     12 if bits % 4 == 0 => Call::Stays(page, side),
-                    _ => Call::Sampled(page, time),
+                    _ => Call::Sampled(access, time),
                 }
             });
         calls.collect()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use terrace_policy::migration::{Costs, Plan, REGISTRY, Side};
+use terrace_policy::migration::{Access, Costs, Plan, REGISTRY, Side};
 use terrace_policy::replacement::PageId;
 
 use crate::calls::{COSTS, Call, TRIED, calls, policy, policy_with};
@@ -87,7 +87,7 @@ proptest! {
                 }
                 let time = Duration::from_micros(micros);
                 let mut plan = Plan::default();
-                policy.sampled(PageId(*page), time, &mut plan);
+                policy.sampled(Access::read(PageId(*page)), time, &mut plan);
                 if !plan.moves.is_empty() {
                     spent += COSTS.batch;
                 }

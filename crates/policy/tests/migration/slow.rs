@@ -1,10 +1,10 @@
 //! Each policy once more, slow and obviously right: plain lists of all that was ever told, searched
 //! each time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use terrace_policy::migration::{Migration, Move, Plan, Side};
+use terrace_policy::migration::{Access, Migration, Move, Plan, Side};
 use terrace_policy::params::Params;
 use terrace_policy::replacement::PageId;
 use terrace_policy::times::Times;
@@ -61,6 +61,8 @@ pub fn twin(text: &str, room: usize) -> Box<dyn Migration> {
             turns: number(&mut params, "turns", 32.0),
             expect: number(&mut params, "expect", 2.0),
             slack: number(&mut params, "slack", 0.01),
+            wear: (name == "write-aware").then(|| number(&mut params, "wear", 1.0)),
+            changed: BTreeSet::new(),
             sides,
             log: Vec::new(),
             saved: 0.0,
@@ -205,17 +207,17 @@ impl Migration for Sampled {
         self.sides.sides.remove(&page);
         self.log.retain(|(other, _)| *other != page);
     }
-    fn sampled(&mut self, page: PageId, time: Duration, plan: &mut Plan) {
+    fn sampled(&mut self, access: Access, time: Duration, plan: &mut Plan) {
         if time >= self.end() {
             self.exchange(time, plan);
         }
-        self.see(page);
+        self.see(access.page);
     }
     fn next_scan(&self) -> Option<Duration> {
         (self.every == 0).then(|| self.end())
     }
-    fn scanned(&mut self, accessed: &[PageId], time: Duration, plan: &mut Plan) {
-        accessed.iter().for_each(|page| self.see(*page));
+    fn scanned(&mut self, accessed: &[Access], time: Duration, plan: &mut Plan) {
+        accessed.iter().for_each(|access| self.see(access.page));
         self.exchange(time, plan);
     }
     fn stays(&mut self, page: PageId, side: Side) {
@@ -270,9 +272,9 @@ impl Migration for Hot {
     fn next_scan(&self) -> Option<Duration> {
         Some(self.next.unwrap_or(self.period))
     }
-    fn scanned(&mut self, accessed: &[PageId], time: Duration, plan: &mut Plan) {
+    fn scanned(&mut self, accessed: &[Access], time: Duration, plan: &mut Plan) {
         self.next = Some(time + self.period);
-        for page in accessed {
+        for Access { page, .. } in accessed {
             if self.order.contains(page) {
                 self.reorder(*page);
             }
@@ -291,7 +293,8 @@ impl Migration for Hot {
             }
         }
     }
-    fn hinted(&mut self, page: PageId, waited: Duration, time: Duration, plan: &mut Plan) {
+    fn hinted(&mut self, access: Access, waited: Duration, time: Duration, plan: &mut Plan) {
+        let page = access.page;
         if self.sides.sides.get(&page) != Some(&Side::Slow) {
             return;
         }
@@ -329,7 +332,12 @@ impl Migration for Hot {
     }
 }
 
+/// `benefit`, and `write-aware`, which counts reads and writes apart.
 struct Benefit {
+    /// What a line that is written counts in wear, if reads and writes are told apart.
+    wear: Option<f64>,
+    /// Pages that slow memory has no copy of.
+    changed: BTreeSet<PageId>,
     /// One access in how many is counted at most.
     every: f64,
     /// How often that was doubled.
@@ -340,7 +348,7 @@ struct Benefit {
     sides: Sides,
     /// Samples since the last look and of those between earlier ones, the latest at the end, each
     /// with one in how many they were.
-    log: Vec<(f64, Vec<PageId>)>,
+    log: Vec<(f64, Vec<Access>)>,
     /// In nanoseconds.
     saved: f64,
     spent: f64,
@@ -348,12 +356,16 @@ struct Benefit {
 
 impl Benefit {
     /// After 32 looks samples count half, and all are in units of the present rate.
-    fn count(&self, page: PageId) -> f64 {
+    fn count(&self, page: PageId, kind: Option<bool>) -> f64 {
         let (mut count, mut rate) = (0.0, 1.0);
         for (every, samples) in &self.log {
             count *= 0.5_f64.powf(1.0 / 32.0);
             count *= rate / every;
-            for _ in samples.iter().filter(|one| **one == page) {
+            let is_kind = |one: &Access| kind.is_none_or(|wrote| one.wrote == wrote);
+            for _ in samples
+                .iter()
+                .filter(|one| one.page == page && is_kind(one))
+            {
                 count += 1.0;
             }
             rate = *every;
@@ -363,11 +375,11 @@ impl Benefit {
 
     /// Of 32 pages with consecutive numbers the mean, and of what one differs from it what chance
     /// does not explain.
-    fn estimate(&self, page: PageId) -> f64 {
+    fn estimate(&self, page: PageId, kind: Option<bool>) -> f64 {
         let known = self.sides.sides.keys();
         let neighbours = known.filter(|other| other.0 / 32 == page.0 / 32);
-        let counts: Vec<f64> = neighbours.map(|other| self.count(*other)).collect();
-        let count = self.count(page);
+        let counts: Vec<f64> = neighbours.map(|other| self.count(*other, kind)).collect();
+        let count = self.count(page, kind);
         let number = counts.len() as f64;
         if number == 1.0 {
             return count;
@@ -381,6 +393,19 @@ impl Benefit {
         mean + (count - mean) * ((variance - mean) / variance)
     }
 
+    /// What as many samples of a page as are expected to come are worth, in nanoseconds.
+    fn worth(&self, page: PageId) -> f64 {
+        let (read, written) = (COSTS.line_ps as f64, COSTS.written_line_ps as f64);
+        let picos = match self.wear {
+            None => self.estimate(page, None) * read,
+            Some(wear) => {
+                let [reads, writes] = [false, true].map(|kind| self.estimate(page, Some(kind)));
+                reads * read + writes * written + wear * writes * written
+            }
+        };
+        picos * self.expect * self.now() / 1000.0
+    }
+
     fn now(&self) -> f64 {
         self.every * 2.0_f64.powi(self.doublings)
     }
@@ -392,13 +417,12 @@ impl Benefit {
         while let Some(best) = coming
             .iter()
             .rev()
-            .max_by(|one, other| self.estimate(**one).total_cmp(&self.estimate(**other)))
+            .max_by(|one, other| self.worth(**one).total_cmp(&self.worth(**other)))
             .copied()
         {
             coming.retain(|page| *page != best);
-            let by_count = |one: &&PageId, other: &&PageId| {
-                self.estimate(**one).total_cmp(&self.estimate(**other))
-            };
+            let by_count =
+                |one: &&PageId, other: &&PageId| self.worth(**one).total_cmp(&self.worth(**other));
             let worst = going.iter().min_by(by_count).copied();
             let (worst, mut cost) = match (self.sides.has_room(), worst) {
                 (true, _) => (None, nanos(COSTS.promotion)),
@@ -409,16 +433,22 @@ impl Benefit {
             if plan.moves.is_empty() {
                 cost += nanos(COSTS.batch);
             }
-            let more = self.estimate(best) - worst.map_or(0.0, |page| self.estimate(page));
-            let gain = more * self.expect * self.now() * COSTS.line_ps as f64 / 1000.0;
-            if gain <= cost || self.spent + cost > self.saved + self.slack * nanos(now) {
+            let gain = self.worth(best) - worst.map_or(0.0, |page| self.worth(page));
+            let line = self.wear.unwrap_or(0.0) * COSTS.written_line_ps as f64 / 1000.0;
+            let worn = match worst.is_some_and(|page| self.changed.contains(&page)) {
+                true => 64.0 * line,
+                false => 0.0,
+            };
+            if gain <= cost + worn || self.spent + cost > self.saved + self.slack * nanos(now) {
                 break;
             }
             self.spent += cost;
             if let Some(worst) = worst {
                 self.sides.go(worst, Side::Slow, plan);
+                self.changed.remove(&worst);
             }
             self.sides.go(best, Side::Fast, plan);
+            self.changed.remove(&best);
         }
         let is_poor = self.spent > self.saved + self.slack * nanos(now);
         self.doublings = (self.doublings + if is_poor { 1 } else { -1 }).clamp(0, 4);
@@ -428,23 +458,42 @@ impl Benefit {
 
 impl Migration for Benefit {
     fn came(&mut self, page: PageId) -> Side {
-        self.sides.came(page)
+        let known = self.sides.sides.contains_key(&page);
+        let side = self.sides.came(page);
+        if !known {
+            self.changed.remove(&page);
+        }
+        if !known && side == Side::Fast {
+            self.changed.insert(page);
+        }
+        side
     }
     fn gone(&mut self, page: PageId) {
         self.sides.sides.remove(&page);
         // It is no longer counted, but it was a sample.
-        let strike = |one: &mut PageId| *one = if *one == page { PageId(u32::MAX) } else { *one };
+        let strike = |one: &mut Access| {
+            if one.page == page {
+                one.page = PageId(u32::MAX);
+            }
+        };
         self.log
             .iter_mut()
             .flat_map(|(_, round)| round)
             .for_each(strike);
     }
-    fn sampled(&mut self, page: PageId, time: Duration, plan: &mut Plan) {
-        let Some(side) = self.sides.sides.get(&page) else {
+    fn sampled(&mut self, access: Access, time: Duration, plan: &mut Plan) {
+        let Some(side) = self.sides.sides.get(&access.page) else {
             return;
         };
         if *side == Side::Fast {
-            self.saved += self.now() * COSTS.line_ps as f64 / 1000.0;
+            let picos = match self.wear.is_some() && access.wrote {
+                true => COSTS.written_line_ps,
+                false => COSTS.line_ps,
+            };
+            self.saved += self.now() * picos as f64 / 1000.0;
+            if access.wrote {
+                self.changed.insert(access.page);
+            }
         }
         if self.log.is_empty() {
             self.log.push((self.now(), Vec::new()));
@@ -452,7 +501,7 @@ impl Migration for Benefit {
         self.spent += COSTS.sample.as_nanos() as f64;
         let every = self.now();
         let (_, round) = self.log.last_mut().unwrap();
-        round.push(page);
+        round.push(access);
         let lines = 64.0 * self.sides.sides.len() as f64;
         if round.len() as f64 * every >= lines * self.turns / 32.0 {
             self.exchange(time, plan);

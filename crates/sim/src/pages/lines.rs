@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Nanos, Result};
-use terrace_policy::migration::{Costs, Migration, Plan, Side};
+use terrace_policy::migration::{Access, Costs, Migration, Plan, Side};
 use terrace_policy::replacement::PageId;
 
 use super::cost::{FaultCost, Shootdown};
@@ -106,25 +106,25 @@ impl Lines {
     }
 
     /// Hands the accessed pages to the policy.
-    pub(super) fn scan(&mut self, accessed: &[PageId], now: Nanos) {
+    pub(super) fn scan(&mut self, accessed: &[Access], now: Nanos) {
         let time = Duration::from_nanos(now.0);
         self.policy.scanned(accessed, time, &mut self.plan);
         self.next_scan = moment(self.policy.next_scan());
     }
 
     /// Hands an access to the policy.
-    pub(super) fn sampled(&mut self, page: PageId, now: Nanos) {
+    pub(super) fn sampled(&mut self, access: Access, now: Nanos) {
         let time = Duration::from_nanos(now.0);
-        self.policy.sampled(page, time, &mut self.plan);
+        self.policy.sampled(access, time, &mut self.plan);
         self.sample = samples(&*self.policy);
     }
 
     /// Hands a hint fault to the policy.
-    pub(super) fn hinted(&mut self, page: PageId, now: Nanos) {
-        let marked = self.marked.remove(&page).unwrap_or(now);
+    pub(super) fn hinted(&mut self, access: Access, now: Nanos) {
+        let marked = self.marked.remove(&access.page).unwrap_or(now);
         let waited = Duration::from_nanos(now.saturating_sub(marked).0);
         let time = Duration::from_nanos(now.0);
-        self.policy.hinted(page, waited, time, &mut self.plan);
+        self.policy.hinted(access, waited, time, &mut self.plan);
     }
 
     /// Notes that a page was marked.
@@ -172,6 +172,7 @@ pub(super) fn costs(settings: &PageMachine, slower: Slower, threads: u32) -> Cos
     let time = |nanos: Nanos| Duration::from_nanos(nanos.0);
     Costs {
         line_ps: slower.read_ps,
+        written_line_ps: slower.write_ps,
         promotion: time(fault.unmap + copied + fault.map + each),
         demotion: time(fault.unmap + settings.copy_out() + fault.map + each),
         batch: time(batch),

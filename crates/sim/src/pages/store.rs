@@ -45,6 +45,9 @@ impl Flags {
 
     /// The page is as it began, zeros: it was never written.
     pub(super) const ZERO: Self = Self(1 << 13);
+    /// The page was written since the last scan of accessed bits, where the tier serves lines, and
+    /// no page begins as anything.
+    pub(super) const WRITTEN: Self = Self::ZERO;
     /// The page holds what its file does: it was never written.
     pub(super) const FILE: Self = Self(1 << 14);
     /// The page was given back, and does not hold what it held at first.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use terrace_base::Nanos;
 use terrace_device::lifetime::Endurance;
 use terrace_device::{Energy, LINE_CELLS, Levelling, Wear};
-use terrace_policy::migration::{Costs, Plan, Side, Spec};
+use terrace_policy::migration::{Access as Seen, Costs, Migration, Plan, Side, Spec};
 use terrace_policy::replacement::PageId;
 use terrace_sim::pages::{Fill, Inclusion, Outcome, PageMachine, Shootdown, Unwritten, levelling};
 use terrace_trace::Access;
@@ -270,6 +270,86 @@ fn moves_write_the_lines_that_they_copy() {
     );
 }
 
+/// A program that reads half of its pages and writes the other, each as often: those that are read
+/// come first, and DRAM has room for them. Rounds begin at other pages, so that samples see all.
+fn read_and_written(rounds: u64) -> Vec<(u64, u64, bool)> {
+    let access = |round: u64, at: u64| {
+        let page = (at + 3 * round) % 16;
+        (page, (7 * round + page) % 64, page >= 8)
+    };
+    let round = |round| (0..16).map(move |at| access(round, at));
+    (0..rounds).flat_map(round).collect()
+}
+
+/// With as many accesses to each page `benefit` moves none, and all writes go to slow memory. The
+/// other has what is written in DRAM after some rounds; then nothing but moves writes slow memory.
+#[test]
+fn what_is_written_is_kept_in_dram_where_writes_cost_more() {
+    let run = |migration: &str, caches: bool| {
+        let mut machine = machine(8, migration);
+        machine.tier.endurance = Some(ENDURANCE);
+        machine.fault.copy = Nanos(500);
+        machine.tier.timing.write = Nanos(1095);
+        (machine.tier.line_ps, machine.tier.line_write_ps) = (Some(28_000), Some(150_000));
+        let mut rows = accesses(&read_and_written(4000));
+        if caches {
+            // What is written is read first, and a cache writes it back.
+            let filled = rows.iter().flat_map(|row| {
+                let read = Access {
+                    write: false,
+                    ..*row
+                };
+                [Some(read), row.write.then_some(*row)]
+            });
+            rows = filled.flatten().collect();
+        }
+        let source = if caches {
+            requests(&rows, 100)
+        } else {
+            trace(&rows, 100)
+        };
+        simulate_traces(machine, vec![source])
+    };
+    for caches in [false, true] {
+        let [theirs, ours] = ["benefit", "write-aware"].map(|policy| run(policy, caches));
+        assert_eq!(theirs.counts.promotions, 0, "{caches}");
+        assert_eq!(theirs.counts.slow_writes, 8 * 4000, "{caches}");
+        assert_eq!(ours.counts.promotions, 8, "{caches}");
+        assert_eq!(
+            ours.counts.move_writes,
+            8 * 64,
+            "each page that is read once"
+        );
+        let before = ours.counts.slow_writes;
+        assert!(
+            before < 8 * 4000 / 10,
+            "{caches}: {before} until they were moved"
+        );
+        assert!(ours.time() < theirs.time(), "{caches}");
+        let years = |outcome: &Outcome| {
+            let life = outcome.lifetime;
+            (life.even.unwrap(), life.unlevelled.unwrap())
+        };
+        let (ours, theirs) = (years(&ours), years(&theirs));
+        assert!(
+            ours.0 > 2.0 * theirs.0 && ours.1 > 2.0 * theirs.1,
+            "{ours:?} {theirs:?}"
+        );
+    }
+}
+
+/// Where writes take no longer than reads and wear does not count, both do the same.
+#[test]
+fn what_is_written_is_as_good_as_what_is_read_where_it_costs_the_same() {
+    let run = |migration: &str| {
+        let mut machine = machine(8, migration);
+        machine.tier.line_write_ps = None;
+        let outcome = simulate(machine, &[accesses(&read_and_written(1000))], 100);
+        (outcome.counts, outcome.time())
+    };
+    assert_eq!(run("benefit"), run("write-aware:wear=0"));
+}
+
 #[test]
 fn what_fits_is_as_fast_as_dram() {
     let all: Vec<_> = (0..40).map(|at| (at % 4, at, true)).collect();
@@ -344,6 +424,8 @@ struct Twin {
     plan: Plan,
     sides: HashMap<u64, Side>,
     accessed: HashSet<u64>,
+    /// Pages that were written since the last scan.
+    written: HashSet<u64>,
     marked: HashMap<u64, u64>,
     /// Pages with a copy in slow memory, and lines of fast pages that differ from it.
     copies: HashSet<u64>,
@@ -398,6 +480,20 @@ impl Twin {
     fn shoot_down(&mut self, times: u64) {
         self.found.shootdowns += times;
         self.lose(times * shootdown(&self.machine));
+    }
+
+    /// Shows an access to the policy, if it is one of those that it sees.
+    fn sample(&mut self, policy: &mut dyn Migration, seen: Seen, unseen: &mut u32) {
+        let Some(every) = policy.every() else { return };
+        *unseen += 1;
+        if *unseen == every.get() {
+            *unseen = 0;
+            self.found.samples += 1;
+            let time = self.time();
+            policy.sampled(seen, time, &mut self.plan);
+            self.lose(self.machine.sample.0);
+            self.do_as_asked();
+        }
     }
 
     fn do_as_asked(&mut self) {
@@ -480,18 +576,20 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
     let copy = if machine.fill == Fill::Page { 4 } else { 0 };
     policy.set_costs(Costs {
         line_ps: 3750,
+        written_line_ps: 18_750,
         promotion: Duration::from_nanos(16 + copy + 8 + apart),
         demotion: Duration::from_nanos(16 + 1000 + 8 + apart),
         batch: Duration::from_nanos(batch),
         sample: Duration::from_nanos(machine.sample.0),
     });
     let (sides, accessed, marked, copies, dirty, here) = Default::default();
-    let (places, free, worn) = Default::default();
+    let (places, free, worn, written) = Default::default();
     let mut twin = Twin {
         machine,
         plan: Plan::default(),
         sides,
         accessed,
+        written,
         marked,
         copies,
         dirty,
@@ -513,6 +611,9 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
         let id = PageId(page as u32);
         twin.compute_ps += if index == 0 { 0 } else { 10_000 };
         if passed && write {
+            if twin.sides.contains_key(&page) {
+                twin.written.insert(page);
+            }
             // A page that came without lines takes this one whole.
             if twin.sides.get(&page) == Some(&Side::Fast) {
                 twin.dirty.insert((page, line));
@@ -522,15 +623,18 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
                 twin.wear(page, line);
                 twin.lost_ps += 18_750;
             }
+            if twin.sides.contains_key(&page) && policy.sees_write_backs() {
+                twin.sample(&mut *policy, Seen::write(id), &mut unseen);
+            }
             continue;
         }
         twin.compute_ps += 1500;
         if policy.next_scan().is_some_and(|next| twin.time() >= next) {
-            let mut accessed: Vec<PageId> = twin
-                .accessed
-                .drain()
-                .map(|page| PageId(page as u32))
-                .collect();
+            let accessed = twin.accessed.drain().map(|page| Seen {
+                page: PageId(page as u32),
+                wrote: twin.written.remove(&page),
+            });
+            let mut accessed: Vec<Seen> = accessed.collect();
             accessed.sort();
             twin.shoot_down(1);
             policy.scanned(&accessed, twin.time(), &mut twin.plan);
@@ -547,7 +651,11 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
             twin.found.hints += 1;
             twin.lose(1 + 8);
             let waited = Duration::from_nanos(twin.now() - since);
-            policy.hinted(id, waited, twin.time(), &mut twin.plan);
+            let seen = Seen {
+                page: id,
+                wrote: write,
+            };
+            policy.hinted(seen, waited, twin.time(), &mut twin.plan);
             twin.do_as_asked();
         }
         let missing = twin
@@ -566,19 +674,11 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)], passed: bool) -> Found {
         }
         if write {
             twin.dirty.insert((page, line));
+            twin.written.insert(page);
         }
         twin.accessed.insert(page);
-        if let Some(every) = policy.every() {
-            unseen += 1;
-            if unseen == every.get() {
-                unseen = 0;
-                twin.found.samples += 1;
-                let time = twin.time();
-                policy.sampled(id, time, &mut twin.plan);
-                twin.lose(twin.machine.sample.0);
-                twin.do_as_asked();
-            }
-        }
+        let wrote = write && !passed;
+        twin.sample(&mut *policy, Seen { page: id, wrote }, &mut unseen);
     }
     let before = if passed && all[0].2 { 0 } else { BEFORE };
     twin.found.most = twin.worn.values().max().map_or(0, |most| *most);
@@ -596,6 +696,7 @@ const POLICIES: &[&str] = &[
     "benefit:every=1,turns=1.6,slack=1",
     "benefit:every=2,turns=3,expect=1,slack=0.5",
     "benefit:every=1,turns=1.6,expect=10,slack=0,watch=0.2",
+    "write-aware:every=1,turns=1.6,slack=1,expect=20,wear=0.5",
 ];
 
 proptest! {

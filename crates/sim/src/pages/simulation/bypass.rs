@@ -2,7 +2,7 @@
 //! DRAM.
 
 use terrace_base::Nanos;
-use terrace_policy::migration::{Move, Side};
+use terrace_policy::migration::{Access, Move, Side};
 use terrace_policy::replacement::PageId;
 
 use super::super::cost::Shootdown;
@@ -42,10 +42,11 @@ impl Simulation {
             self.admit(page);
         }
         if self.store.flags(page).any(Flags::HINT) {
-            self.take_hint(index, page);
+            self.take_hint(index, Access { page, wrote: write });
         }
         self.serve(index, page, write, target.line);
-        self.show(index, page);
+        let wrote = write && !self.is_cached(index);
+        self.show(index, Access { page, wrote });
     }
 
     /// Brings in a new page.
@@ -98,18 +99,26 @@ impl Simulation {
             self.wear(page, bit);
         }
         let flags = match write {
-            true => Flags::ACCESSED.and(Flags::DIRTY),
+            true => Flags::ACCESSED.and(Flags::DIRTY).and(Flags::WRITTEN),
             false => Flags::ACCESSED,
         };
         self.store.set(page, flags);
     }
 
+    /// Whether the trace of a thread has passed caches: what it writes comes back by itself.
+    fn is_cached(&self, index: usize) -> bool {
+        let program = self.threads[index].program;
+        self.lines
+            .as_ref()
+            .is_some_and(|lines| lines.cached[program])
+    }
+
     /// Shows an access to the policy, if it looks at that one, and does what it asks for.
-    fn show(&mut self, index: usize, page: PageId) {
+    pub(super) fn show(&mut self, index: usize, access: Access) {
         let now = self.threads[index].now();
         let Some(lines) = &mut self.lines else { return };
         if lines.is_sample() {
-            lines.sampled(page, now);
+            lines.sampled(access, now);
             self.counts.samples += 1;
             self.times.sample += self.settings.sample;
             self.threads[index].lose(self.settings.sample);
@@ -118,26 +127,28 @@ impl Simulation {
     }
 
     /// Handles a fault that only shows an access.
-    fn take_hint(&mut self, index: usize, page: PageId) {
+    fn take_hint(&mut self, index: usize, access: Access) {
         self.counts.hint_faults += 1;
-        self.store.clear(page, Flags::HINT);
+        self.store.clear(access.page, Flags::HINT);
         self.spend(index, Part::Trap, Way::Near);
         self.spend(index, Part::Map, Way::Near);
         let now = self.threads[index].now();
         if let Some(lines) = &mut self.lines {
-            lines.hinted(page, now);
+            lines.hinted(access, now);
         }
         self.carry_out(index);
     }
 
-    /// Collects the accessed bits for the policy and clears them, which processors have to be
-    /// told.
+    /// Collects the accessed and dirty bits for the policy and clears them, which processors have to
+    /// be told.
     fn scan(&mut self, index: usize) {
         let mut accessed = Vec::new();
         for page in (0..self.store.len() as u32).map(PageId) {
-            if self.store.flags(page).any(Flags::ACCESSED) {
-                self.store.clear(page, Flags::ACCESSED);
-                accessed.push(page);
+            let flags = self.store.flags(page);
+            if flags.any(Flags::ACCESSED) {
+                self.store.clear(page, Flags::ACCESSED.and(Flags::WRITTEN));
+                let wrote = flags.any(Flags::WRITTEN);
+                accessed.push(Access { page, wrote });
             }
         }
         self.shoot_down(index);

@@ -1,8 +1,10 @@
 //! Lines that caches write back, in traces that have passed caches.
 //!
 //! No processor translates the address of such a line: what a cache holds is named by where it lies
-//! in memory. So it touches no page, moves none, and no policy sees it.
+//! in memory. So it touches no page, and no policy sees it but one of migration that asks a memory
+//! which counts what reaches it.
 
+use terrace_policy::migration::Access;
 use terrace_policy::replacement::PageId;
 
 use super::super::store::Flags;
@@ -43,18 +45,23 @@ impl Simulation {
             return;
         }
         let bit = 1 << target.line;
-        if !flags.any(Flags::FAST) {
+        let is_shown = lines.policy.sees_write_backs();
+        if flags.any(Flags::FAST) {
+            if let Some(sectors) = lines.sectors.get_mut(&page) {
+                sectors.here |= bit;
+                sectors.dirty |= bit;
+            }
+            self.store.set(page, Flags::DIRTY);
+        } else {
             self.counts.slow_writes += 1;
             let lost = self.threads[index].lose_picos(lines.slower.write_ps);
             self.times.slow_lines += lost;
             self.wear(page, bit);
-            return;
         }
-        if let Some(sectors) = lines.sectors.get_mut(&page) {
-            sectors.here |= bit;
-            sectors.dirty |= bit;
+        self.store.set(page, Flags::WRITTEN);
+        if is_shown {
+            self.show(index, Access::write(page));
         }
-        self.store.set(page, Flags::DIRTY);
     }
 
     fn count_write_back(&mut self, index: usize) {
