@@ -56,15 +56,9 @@ def simulate(trace, warmup, **machine):
 
 
 def static(trace, warmup, dram, placed, other):
-    """Returns the times of the placement found on one recording, simulated on another, without and with migration: the
-    climb's, or the knapsack's where that is found to be better."""
+    """Returns the times of the best placement found on one recording, simulated on another, without and with migration."""
     file = placed.with_suffix(".toml")
-    options = ["--llc", LLC, "-o", file]
-    fast = None if other else dram
-    found = static_placement.place(placed, *options, fast=fast)
-    times = {search["name"]: search["time_ns"] for search in found["searches"]}
-    if times["knapsack"] < times["climb"]:
-        static_placement.place(placed, *options, "--search", "knapsack", fast=fast)
+    static_placement.place(placed, "--llc", LLC, "-o", file, fast=None if other else dram)
     runs = simulate(trace, warmup, migration="never,benefit", shootdown="interrupt", place=file)
     return [run["time_ns"] for run in runs]
 

@@ -128,7 +128,7 @@ def measure(names, sources, work):
     for name in names:
         trace = recorded(f"own-{name}", PROGRAMS[name], sources, work)
         say(f"placing {name}")
-        programs[name] = summary(place(trace))
+        programs[name] = summary(place(trace, "--search", "climb"))
         common.write_json(RESULTS, {"figures": "simulated by terrace place", "fast": FAST, "limit": LIMIT,
                                     "programs": {key: programs[key] for key in PROGRAMS if key in programs}})
 

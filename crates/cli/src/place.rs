@@ -66,7 +66,7 @@ fn profiled(arguments: &Place, machine: &PlaceMachine) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Returns what the searches found, the one that was asked for first.
+/// Returns what the searches found, the one that was asked for first, or the best.
 fn searches(arguments: &Place, machine: &PlaceMachine, placed: &Placed) -> Result<Vec<Searched>> {
     let timed = |name, found| Searched {
         name,
@@ -82,6 +82,7 @@ fn searches(arguments: &Place, machine: &PlaceMachine, placed: &Placed) -> Resul
     let mut searches = vec![climb, knapsack];
     searches.extend(exhaustive);
     let asked = match arguments.search {
+        Search::Best => best(&searches),
         Search::Climb => "climb",
         Search::Knapsack => "knapsack",
         Search::Exhaustive => "exhaustive",
@@ -101,6 +102,12 @@ fn searches(arguments: &Place, machine: &PlaceMachine, placed: &Placed) -> Resul
     })?;
     searches[..=place].rotate_right(1);
     Ok(searches)
+}
+
+/// Returns the name of the search with the shortest time, the first of several.
+fn best(searches: &[Searched]) -> &'static str {
+    let best = searches.iter().min_by_key(|search| search.found.time);
+    best.map_or("climb", |search| search.name)
 }
 
 /// Returns what a placement file does to the program.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use terrace_trace::allocation::{Allocations, Object, Site};
+use terrace_trace::allocation::{Allocations, Call, Object, Site};
 use terrace_trace::{Access, Block, Columns};
 
 mod common;
@@ -225,6 +225,8 @@ fn the_table_belongs_in_fast_memory() {
         "512K",
         "--llc",
         "128K",
+        "--search",
+        "climb",
         "-o",
         &bench.text("a.toml"),
     ];
@@ -345,4 +347,82 @@ fn programs_that_are_started_tell_as_well() {
         its.len() == 6 && its[0].process != own[0].process,
         "{its:?}"
     );
+}
+
+/// Fast memory has room for two large sites, or for one that is larger and gains more for its size:
+/// climbing takes that and has room for no other. Lines of the one are read 5 times, and those of
+/// both others 4 times.
+#[test]
+fn the_best_placement_that_is_known_is_written() {
+    const PAGES: [(u64, u64); 3] = [(96, 5), (80, 4), (80, 4)];
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (mut block, mut objects, mut first) = (Block::default(), Vec::new(), 0);
+    for (site, (pages, rounds)) in PAGES.into_iter().enumerate() {
+        objects.push(Object {
+            began: 0,
+            ended: None,
+            process: 0,
+            site: site as u32,
+            address: first * 4096,
+            bytes: pages * 4096,
+        });
+        for line in (0..rounds).flat_map(|_| 0..pages * 64) {
+            block.push(Access {
+                instruction: 1000 * (block.address.len() as u64 + 1),
+                address: first * 4096 + line * 64,
+                size: 8,
+                ..Access::default()
+            });
+        }
+        first += pages;
+    }
+    let site = |name: &str| Site {
+        stack: vec![Call {
+            module: format!("/{name}"),
+            ..Call::default()
+        }],
+    };
+    let mut sink =
+        terrace_trace::create(directory.path().join("p.parquet").as_path(), &[]).unwrap();
+    sink.write(&block).unwrap();
+    let sites = ["larger", "one", "other"].map(site).to_vec();
+    sink.allocations(Allocations { sites, objects });
+    sink.finish().unwrap();
+
+    let placed = |search: &[&str]| {
+        let mut command = terrace(&[
+            "place", "--quiet", "--fast", "640K", "--llc", "64K", "--json=-",
+        ]);
+        let output = command.args(search);
+        let output = output
+            .args(["-o", &path("p.toml"), &path("p.parquet")])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let placed = checked(serde_json::from_slice(&output.stdout).expect("JSON"));
+        let file = std::fs::read_to_string(path("p.toml")).unwrap();
+        let sites = ["larger", "one", "other"].map(|name| file.contains(&format!("{name}+")));
+        (placed, sites)
+    };
+    let (climbed, sites) = placed(&["--search", "climb"]);
+    assert_eq!(climbed["searches"][0]["name"], "climb");
+    assert_eq!(sites, [true, false, false]);
+    let (best, sites) = placed(&[]);
+    assert_eq!(sites, [false, true, true]);
+    let searches = best["searches"].as_array().unwrap();
+    let times = searches
+        .iter()
+        .map(|search| search["time_ns"].as_u64().unwrap());
+    assert_eq!(times.clone().min(), times.clone().next(), "{best}");
+    // By as many lines as are read from fast memory.
+    let slow = best["times"]["all_slow_ns"].as_u64().unwrap() as f64;
+    let gain = |time: &Value| slow - time.as_u64().unwrap() as f64;
+    let ratio = gain(&searches[0]["time_ns"]) / gain(&climbed["searches"][0]["time_ns"]);
+    let lines = f64::from(2 * 80 * 4) / f64::from(96 * 5);
+    assert!((ratio / lines - 1.0).abs() < 0.01, "{ratio} {lines}");
 }

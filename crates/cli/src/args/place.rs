@@ -30,7 +30,8 @@ Examples:
   terrace place other-input.parquet --try program.toml       # does it hold for another input?
 
 How it is searched (Oskin & Loh 2015, III): all sites are in slow memory at first; each is tried in fast memory, and
-the one that gains most for its size stays there; repeated until nothing that fits gains. The paper runs the program
+the one that gains most for its size stays there; repeated until nothing that fits gains. Where another search finds
+a better placement, that is shown and written (--search climb keeps to the paper's). The paper runs the program
 for each trial (--search runs simulates it anew each time); here the requests to memory are counted once, by the
 sites that they go to together, and a trial looks only at those that change. The two find the same.
 
@@ -92,8 +93,10 @@ pub struct Place {
 /// How a placement is searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Search {
-    /// Hill climbing, by what each trial changes
+    /// The best that climb, knapsack and, of 20 sites at most, exhaustive find
     #[default]
+    Best,
+    /// Hill climbing, by what each trial changes
     Climb,
     /// Hill climbing, by a simulation of the program for each trial (slow)
     Runs,
