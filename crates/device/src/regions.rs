@@ -33,9 +33,9 @@ pub struct Region {
     left: u32,
 }
 
-/// A line was copied into the gap of its region.
+/// A movement: a line was copied into the gap of its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copy {
+pub struct Step {
     /// The line.
     pub line: u64,
     /// Its place from now on.
@@ -108,13 +108,13 @@ impl Regions {
     }
 
     /// Moves the gap of the region of `line`. It never lies where it lay, so a line was copied.
-    pub fn step(&mut self, line: u64) -> Option<Copy> {
+    pub fn step(&mut self, line: u64) -> Option<Step> {
         let number = self.region(self.mapped(line));
         let region = &mut self.regions[number as usize];
         let to = region.map.step().to;
         // The gap has moved away from there.
         let mapped = region.first + region.map.line(to)?;
-        Some(Copy {
+        Some(Step {
             line: self
                 .random
                 .as_ref()
@@ -163,7 +163,7 @@ mod tests {
         let copy = map.step(0);
         assert_eq!(
             copy,
-            Some(Copy {
+            Some(Step {
                 line: 2,
                 to: 3,
                 region: 0

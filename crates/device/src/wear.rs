@@ -10,7 +10,7 @@ use terrace_base::{Bytes, Error, Nanos, Result};
 
 use crate::failure::{self, Limit, Run};
 use crate::lifetime;
-use crate::regions::{Copy, Region, Regions};
+use crate::regions::{Region, Regions, Step};
 use crate::swaps::Swaps;
 
 /// Cells of a line, one a bit of its 64 bytes.
@@ -176,7 +176,7 @@ impl Wear {
             let (moved, to) = match &mut self.map {
                 Map::InPlace => return,
                 Map::StartGap(map) => match map.step(line) {
-                    Some(Copy { line, to, region }) => {
+                    Some(Step { line, to, region }) => {
                         (Some(Moved::Copied { line, region }), [Some(to), None])
                     }
                     None => (None, [None, None]),

@@ -16,7 +16,7 @@ use super::{Limit, Run};
 
 /// Returns the runs until the memory fails, if each has so many `swaps`; `None` if nothing is
 /// written, or nothing is endured. Lines are taken to be written as often as their cells are
-/// programmed.
+/// programmed. More spares than half of the lines put the end off no further.
 pub(crate) fn exchange(run: Run<'_>, swaps: f64, limit: Limit) -> Option<f64> {
     let lines = run.cells.len() as f64;
     let all: f64 = run.cells.iter().map(|cells| f64::from(*cells)).sum();
@@ -27,7 +27,7 @@ pub(crate) fn exchange(run: Run<'_>, swaps: f64, limit: Limit) -> Option<f64> {
     if !(even.is_finite() && even > 0.0) {
         return None;
     }
-    let variance = stays(run, all, swaps) + moves / lines * run.moved.powi(2);
+    let variance = stays(run, all, swaps).max(0.0) + moves / lines * run.moved.powi(2);
     // The share of places that fail in the mean of all outcomes: the median of the first, and so on.
     let share = (limit.spares as f64 + 2.0 / 3.0) / lines;
     let stay = variance / (2.0 * mean);
