@@ -329,7 +329,7 @@ impl Simulated {
             ));
         }
         if let Some(read) = settings.prefetch.most_read()
-            && read > settings.dram_pages
+            && read > settings.dram_pages as u64
         {
             return Some(format!(
                 "readahead reads up to {read} pages at once, and DRAM has {}: they push each other out",
