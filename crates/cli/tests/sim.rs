@@ -250,6 +250,21 @@ fn wrong_input_has_its_sentence() {
         (vec!["--dram", "1M", "--memory", "cheese", &zipf], 2, "pcm"),
         (vec!["--dram", "1M", "--memory", "fram", &zipf], 2, "fram"),
         (
+            vec![
+                "--dram",
+                "25%",
+                "--migration",
+                "never",
+                "--slow-line",
+                "1ns",
+                "--staging",
+                "5",
+                &zipf,
+            ],
+            2,
+            "--staging and --prefetch-cache are parts of DRAM",
+        ),
+        (
             vec!["--dram", "1M", "--replacement", "best", &zipf],
             2,
             "lru",

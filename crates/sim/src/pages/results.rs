@@ -320,6 +320,7 @@ impl Simulated {
     pub fn warning(&self) -> Option<String> {
         let (settings, outcome) = (&self.machine, &self.outcome);
         let buffer = settings.eviction_buffer;
+        let has_buffer = settings.staging == 0 && !settings.migration.bypasses();
         if let Some(pages) = settings.tier.pages
             && pages < outcome.tier_pages_used
         {
@@ -348,7 +349,7 @@ impl Simulated {
             (Some(true), Some(full)) => Some(format!(
                 "the warm-up is too short: DRAM was full only after {full} accesses, so the figures are partly of a machine that was filling; give --warmup {full} or more, or a longer trace",
             )),
-            _ if settings.staging == 0 && buffer * 4 > settings.dram_pages => Some(format!(
+            _ if has_buffer && buffer * 4 > settings.dram_pages => Some(format!(
                 "the eviction buffer is large: {buffer} pages beside {} of DRAM",
                 settings.dram_pages
             )),

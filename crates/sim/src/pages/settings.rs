@@ -292,6 +292,13 @@ impl PageMachine {
                 self.migration
             )));
         }
+        if self.staging + self.prefetch_cache > 0 {
+            return Err(Error::usage(format!(
+                "‘staging’ and ‘prefetch-cache’ are parts of DRAM for pages that come in by faults, and \
+                 ‘migration’ {} has none; leave them out",
+                self.migration
+            )));
+        }
         if self.zero_pages != ZeroPages::default() {
             return Err(Error::usage(format!(
                 "‘zero-pages’ is for pages that come in by faults, and ‘migration’ {} has none; leave it out",
