@@ -102,7 +102,7 @@ impl Place {
         Written::lines(self.turn.lines())
     }
 
-    /// Returns the page that was coded last, from its beginning, and then what else the place holds.
+    /// Returns the page that was coded last, from its beginning, and then what else is in the place.
     pub(super) fn coded(&self) -> Contents {
         let mut coded = self.bytes;
         coded.rotate_left(usize::from(self.turn.from) * LINE_BYTES);
