@@ -102,7 +102,7 @@ impl Place {
         Written::lines(self.turn.lines())
     }
 
-    /// Returns the page that was coded last, from its beginning, and then what else is in the place.
+    /// Returns the page that was coded last, from its beginning, then the rest of the place.
     pub(super) fn coded(&self) -> Contents {
         let mut coded = self.bytes;
         coded.rotate_left(usize::from(self.turn.from) * LINE_BYTES);
