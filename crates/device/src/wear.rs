@@ -224,7 +224,7 @@ impl Wear {
 
     /// Returns how often what was written until now can be repeated, from a new memory on, until
     /// it fails, with the levelling going on all the time: until one line more than `spares` has
-    /// been written as often as it endures ([`crate::failure`]). `None` if nothing was written, or
+    /// been written as often as it endures (`failure`). `None` if nothing was written, or
     /// nothing is endured.
     pub fn runs(&self, endurance: f64, spares: u64) -> Option<f64> {
         let limit = Limit {

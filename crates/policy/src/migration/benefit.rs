@@ -13,7 +13,7 @@
 //! more by one who rents skis and buys them once the rent has cost as much (Karlin et al. 1988);
 //! twice as much was found to be better.
 //!
-//! Counts are few, so that they are judged with those of neighbours ([`super::counts`]).
+//! Counts are few, so that they are judged with those of neighbours (`counts`).
 //!
 //! A program may have been misjudged all the same, again and again. So moves are paid out of what
 //! fast memory has saved so far, and a share of the time (`slack`): a program is never slower than
