@@ -40,6 +40,7 @@ has_any mkfs.ext4 || for test in after_a_power_cut a_cut_loses on_a_full_disk ho
     lacks "$test" 'mkfs.ext4'
 done
 has_any ngspice || lacks ngspice ngspice
+has_any redis-server || lacks snapshot_of_redis 'redis-server and redis-cli'
 losetup --find >/dev/null 2>&1 || for test in device after_a_power_cut a_cut_loses full_disk; do
     lacks "$test" 'loop devices'
 done
