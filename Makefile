@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 DEMO_PACKAGES = python3 python3-numpy
-TEST_PACKAGES = qemu-user python3 python3-jinja2 pkg-config
+TEST_PACKAGES = qemu-user g++ python3 python3-jinja2 pkg-config
 HTML_PACKAGES = chromium
 PAPER_PACKAGES = qemu-user python3 python3-jinja2 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
