@@ -1,8 +1,8 @@
 //! `mfwr`: most frequent word reduction. The words that occur most often in a page are written
 //! once, with a map of where they occur, and the other words are packed behind.
 //!
-//! Awad 2016, section 5.1.1 and figure 5. A coded page is, from the line of its place on at which it
-//! is its [`turn`](super::Turn) to begin:
+//! Awad 2016, section 5.1.1 and figure 5. A coded page begins at the line of its place that its
+//! [`turn`](super::Turn) says, and is:
 //!
 //! - the most frequent words, one or two or three;
 //! - the map: a bit for each word of the page if there is one most frequent word, or two bits; 0
@@ -12,8 +12,8 @@
 //! It is written in whole lines. Where that is not less than a page, the page is written as it is.
 //! Words and map may be kept in page tables instead, as the paper says; here they count as written.
 //! The paper leaves open which of several equally frequent words is taken: it makes no difference
-//! for what is written. It leaves open, too, where a page begins: always at the first line, that one
-//! would wear as fast as without a scheme.
+//! for what is written. It leaves open, too, where a page begins: if always at the first line, that
+//! one would wear as fast as without a scheme.
 //!
 //! `mfwr+dcw` programs only those cells of a coded page whose value changes (5.1.2).
 
@@ -264,8 +264,8 @@ mod tests {
         assert_eq!(written.sectors, 1);
     }
 
-    /// Pages of 3 lines begin one behind the other; 21 of them take 63 lines, and the 22nd goes on at
-    /// the first.
+    /// Pages of 3 lines begin one behind the other; 21 of them take 63 lines, and the 22nd goes on
+    /// at the first.
     #[test]
     fn coded_pages_take_turns_in_their_place() {
         let scheme = Spec::parse("mfwr").unwrap().scheme().unwrap();
