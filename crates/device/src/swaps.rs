@@ -30,8 +30,8 @@ pub struct Swaps {
 }
 
 impl Swaps {
-    /// Places `lines` lines in order. A write is followed by a swap with the chance of one in `psi`;
-    /// 0 counts as 1. `seed` decides the swaps.
+    /// Places `lines` lines in order. A write is followed by a swap with the chance of one in
+    /// `psi`; 0 counts as 1. `seed` decides the swaps.
     pub fn new(lines: u32, psi: u32, seed: u64) -> Self {
         let mut swaps = Self {
             places: (0..lines).collect(),

@@ -384,9 +384,9 @@ mod tests {
 
     /// A swap finds each of 64 lines with the same chance, so a line stays at a place for more than
     /// 900 swaps, 2813 writes of the page, with the chance (63/64)^900. There are 1280 swaps and 64
-    /// lines, so at most 1344 stays; of all pairs of them, 1344^2 / 2 / 4096 = 220 are at one place,
-    /// and together as long with a chance 15 times that. 1344 and 220 * 15 times it is 0.3 %.
-    /// A swap after each 200th write finds 8 lines, and the others stay for 4000 writes.
+    /// lines, so at most 1344 stays; of all pairs of them, 1344^2 / 2 / 4096 = 220 are at one
+    /// place, and together as long with a chance 15 times that. 1344 and 220 * 15 times it is 0.3
+    /// %. A swap after each 200th write finds 8 lines, and the others stay for 4000 writes.
     #[test]
     fn all_lines_of_a_hot_page_move_whatever_divides_psi() {
         for seed in 1..=5 {

@@ -104,8 +104,8 @@ fn regions(lines: usize, count: usize, random: bool) -> Vec<Vec<usize>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Each region has as many writes in a run, and psi is a number of them, so that the closed form
-    /// is exact but for the order within a run.
+    /// Each region has as many writes in a run, and psi is a number of them, so that the closed
+    /// form is exact but for the order within a run.
     #[test]
     fn start_gap_lasts_until_a_line_fails(
         lines in 1..24_usize,

@@ -98,10 +98,10 @@ pub struct Run {
     /// Which pages lie in DRAM, where the tier is a memory node
     ///
     /// With --tier node:N all memory of the program comes to that node at first, and pages go to
-    /// DRAM and back as this policy decides: benefit (the default), write-aware, sampled, hot, or never, which
-    /// leaves all on the slower node. `terrace list migration` lists policies, and `terrace explain
-    /// hot` their settings. Accesses are seen by hint faults of the kernel's NUMA balancing, about
-    /// once a second for each page; so shorter intervals show no more.
+    /// DRAM and back as this policy decides: benefit (the default), write-aware, sampled, hot, or
+    /// never, which leaves all on the slower node. `terrace list migration` lists policies, and
+    /// `terrace explain hot` their settings. Accesses are seen by hint faults of the kernel's NUMA
+    /// balancing, about once a second for each page; so shorter intervals show no more.
     #[arg(long, value_name = "NAME", value_parser = live_migration, hide_short_help = true)]
     pub migration: Option<migration::Spec>,
 

@@ -28,7 +28,8 @@ pub(crate) fn exchange(run: Run<'_>, swaps: f64, limit: Limit) -> Option<f64> {
         return None;
     }
     let variance = stays(run, all, swaps).max(0.0) + moves / lines * run.moved.powi(2);
-    // The share of places that fail in the mean of all outcomes: the median of the first, and so on.
+    // The share of places that fail in the mean of all outcomes: the median of the first, and so
+    // on.
     let share = (limit.spares as f64 + 2.0 / 3.0) / lines;
     let stay = variance / (2.0 * mean);
     let root = limit.cells.sqrt() - deviations(share.min(0.5)) * (stay / 2.0).sqrt();

@@ -2,14 +2,14 @@
 //!
 //! A rotation is as many movements as there are places. In the one numbered `s`, from 0 on, place
 //! `p` of a region of `n` lines holds line `p - s` (modulo `n`) for `n - p` movements, then the gap
-//! for one, and then line `p - 1 - s` for `p`; a movement copies a line to it once. So `q` rotations
-//! write to it what they write to `q` neighbouring lines, `n - p` times and `p` times.
+//! for one, and then line `p - 1 - s` for `p`; a movement copies a line to it once. So `q`
+//! rotations write to it what they write to `q` neighbouring lines, `n - p` times and `p` times.
 
 use super::{Limit, Run};
 use crate::regions::{Region, Regions};
 
-/// Returns the runs until the memory fails, which is levelled as `regions` are; `None` if nothing is
-/// written, or nothing is endured.
+/// Returns the runs until the memory fails, which is levelled as `regions` are; `None` if nothing
+/// is written, or nothing is endured.
 pub(crate) fn rotation(run: Run<'_>, regions: &Regions, limit: Limit) -> Option<f64> {
     let mut mapped = vec![0; run.cells.len()];
     for (line, cells) in run.cells.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! Pages that change places where that is expected to save more than it costs, paid out of what
-//! fast memory has saved: what [`mod@super::benefit`] and [`mod@super::write_aware`] have in common.
+//! fast memory has saved: what [`mod@super::benefit`] and [`mod@super::write_aware`] have in
+//! common.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -172,8 +172,8 @@ mod tests {
     use super::*;
 
     /// Returns whether the page that is written takes the place of the one that is read, after as
-    /// many accesses to each, where moves cost this many nanoseconds and a write takes so much longer
-    /// than 10 ns.
+    /// many accesses to each, where moves cost this many nanoseconds and a write takes so much
+    /// longer than 10 ns.
     fn changes(text: &str, demotion: u64, written: u64) -> bool {
         let spec = Spec::parse(text).unwrap();
         let mut policy = spec.policy(1).unwrap().unwrap();

@@ -2,8 +2,8 @@
 //! most of their memory in order, and a fault takes about as long as filling ten pages.
 //!
 //! A page that was filled ahead may be written without a fault, so nothing is known of its contents
-//! until it leaves DRAM. Then they tell: one that still is zeros was not written. If the run has not
-//! gone on behind it either, it was filled for nothing.
+//! until it leaves DRAM. Then they tell: one that still is zeros was not written. If the run has
+//! not gone on behind it either, it was filled for nothing.
 
 use std::ops::Range;
 

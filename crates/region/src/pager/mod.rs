@@ -1,9 +1,8 @@
 //! The pager: what happens to a page at a fault, at an eviction, and at the end of a transfer.
 //!
 //! It is stepped by one thread, and waits for nothing. `faults` serves faults, `ahead` brings pages
-//! in before them, `filling` fills pages
-//! before they are touched, `evictions` lets pages go, and `changes` follows what the program does to its
-//! mappings.
+//! in before them, `filling` fills pages before they are touched, `evictions` lets pages go, and
+//! `changes` follows what the program does to its mappings.
 
 mod ahead;
 mod changes;

@@ -85,7 +85,8 @@ impl Outcome {
 }
 
 impl Run {
-    /// Returns the years until all cells of flash wear out, if they wore evenly; `None` where the endurance is not known, or nothing was written.
+    /// Returns the years until all cells of flash wear out, if they wore evenly; `None` where the
+    /// endurance is not known, or nothing was written.
     pub fn lifetime(&self) -> Option<f64> {
         let endurance = self.machine.technology.endurance?;
         let capacity = Bytes::of_pages(self.machine.flash_pages as u64);
@@ -96,8 +97,8 @@ impl Run {
         }
     }
 
-    /// Returns the years until the first place of flash wears out for which there is no spare, if the
-    /// run is repeated and the levelling goes on.
+    /// Returns the years until the first place of flash wears out for which there is no spare, if
+    /// the run is repeated and the levelling goes on.
     pub fn first_failure(&self) -> Option<f64> {
         let Outcome { runs, time, .. } = &self.outcome;
         runs.map(|runs| lifetime::repeated(runs, *time))

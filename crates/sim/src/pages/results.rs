@@ -248,8 +248,8 @@ fn scheme() -> Vec<Field<SchemeOutcome>> {
         "cells_share" Share |one| one.cells_share();
         /// energy of programming them, without reads to compare or to move; null: no powers known
         "energy_j" Joules |one| one.energy_j;
-        /// until the first line wears out for which there is no spare, if the run is repeated and the
-        /// levelling goes on; null: nothing written, or no endurance known
+        /// until the first line wears out for which there is no spare, if the run is repeated and
+        /// the levelling goes on; null: nothing written, or no endurance known
         "first_years" Years |one| one.first_years;
         /// until all lines wear out, if they wore evenly (Awad 2016, figure 9)
         "even_years" Years |one| one.even_years;

@@ -51,7 +51,7 @@ fn slow_memory_alone_takes_its_time() {
     assert_eq!(outcome.lifetime.even, None, "nothing is written");
 }
 
-/// Issue 44: lines that take 28 ns to read and 150 to write, 1.5 in DRAM. The times are the products.
+/// Lines that take 28 ns to read and 150 to write, 1.5 in DRAM. The times are the products.
 #[test]
 fn what_is_written_costs_what_writes_cost() {
     let time = |write| {
@@ -234,8 +234,8 @@ fn schemes_that_look_at_contents_are_refused() {
     assert!(error.contains("‘unwritten’"), "{error}");
 }
 
-/// Pages 0 and 1 are in DRAM first. Page 2 takes the place of one that was never in slow memory; and
-/// back, of one that has a copy there, in which a line was written since.
+/// Pages 0 and 1 are in DRAM first. Page 2 takes the place of one that was never in slow memory;
+/// and back, of one that has a copy there, in which a line was written since.
 #[test]
 fn moves_write_the_lines_that_they_copy() {
     let moves = |fill, inclusion, dirty| {

@@ -390,9 +390,9 @@ fn lifetimes_by_levellings_by_hand() {
     };
     // 10^7 writes of a line, of which a run makes 10.
     close(none, 1e6);
-    // Psi writes, in 1638.4 runs, are 16,384 of each hot line: 610 times that is 10^7. A rotation is
-    // 129 movements, so the gap has been at place 10 four times until the fifth rotation is at 98,
-    // and it held a hot line else; four copies were made to it.
+    // Psi writes, in 1638.4 runs, are 16,384 of each hot line: 610 times that is 10^7. A rotation
+    // is 129 movements, so the gap has been at place 10 four times until the fifth rotation is at
+    // 98, and it held a hot line else; four copies were made to it.
     close(slow, 1638.4 * (4.0 + (1e7 - 4.0) / 16_384.0));
     // 64 lines fail together, and the 65th failure is that of a spare.
     close(spared, 2e6);

@@ -371,7 +371,8 @@ fn a_file_that_is_cut_while_it_is_open_is_an_error() {
     }
 }
 
-/// A missing page looks like damage to the first operation that reads it, whatever the operation is.
+/// A missing page looks like damage to the first operation that reads it, whatever the operation
+/// is.
 #[test]
 fn the_first_change_that_finds_a_page_missing_says_so() {
     type Map = BTreeMap<u64, [u8]>;

@@ -139,8 +139,8 @@ impl Simulation {
         self.carry_out(index);
     }
 
-    /// Collects the accessed and dirty bits for the policy and clears them, which processors have to
-    /// be told.
+    /// Collects the accessed and dirty bits for the policy and clears them, which processors have
+    /// to be told.
     fn scan(&mut self, index: usize) {
         let mut accessed = Vec::new();
         for page in (0..self.store.len() as u32).map(PageId) {
