@@ -11,6 +11,8 @@ use crate::replacement::PageId;
 
 /// Pages that are neighbours.
 const NEIGHBOURS: usize = 32;
+/// Differences of this part are those of rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// The samples of each page.
 #[derive(Default)]
@@ -64,7 +66,7 @@ fn shrunk(counts: &[f64]) -> Vec<f64> {
     let mean = counts.iter().sum::<f64>() / number;
     let squares = counts.iter().map(|count| (count - mean).powi(2));
     let variance = squares.sum::<f64>() / (number - 1.0);
-    let share = match variance > mean {
+    let share = match variance > mean * (1.0 + ROUNDING) {
         true => (variance - mean) / variance,
         false => 0.0,
     };

@@ -387,7 +387,8 @@ impl Benefit {
         let mean = counts.iter().sum::<f64>() / number;
         let away: Vec<f64> = counts.iter().map(|count| (count - mean).powi(2)).collect();
         let variance = away.iter().sum::<f64>() / (number - 1.0);
-        if variance <= mean {
+        // But for rounding.
+        if variance <= mean * (1.0 + 1e-9) {
             return mean;
         }
         mean + (count - mean) * ((variance - mean) / variance)
