@@ -35,10 +35,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::counts::Counts;
-use super::trade::{Trade, Worth};
+use super::trade::{Settings, Trade, Worth};
 use super::{Access, Costs, Entry, Make, Migration, Plan, Side};
 use crate::replacement::PageId;
-use crate::settings;
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
@@ -50,23 +49,6 @@ pub const ENTRY: Entry = Entry {
     evidence: crate::registry::Evidence::NONE,
     make: Make(|fast, params| Ok(Some(Box::new(Benefit::new(fast, Settings::take(params)?))))),
 };
-
-settings! {
-    /// Settings of `benefit`.
-    pub struct Settings {
-        /// one access in how many is counted where samples are free; fewer where they cost
-        every: u32 = 16, 1..=1_000_000;
-        /// share of what an access to slow memory loses that samples may cost
-        watch: f64 = 0.02, 0.0001..=1.0;
-        /// accesses after which those counted before count half, as a multiple of the lines of all
-        /// pages
-        turns: f64 = 32.0, 0.001..=1000.0;
-        /// how many times as many accesses as were counted are expected
-        expect: f64 = 2.0, 0.0..=100.0;
-        /// share of the time by which a program may be slower than in slow memory alone
-        slack: f64 = 0.01, 0.0..=1.0;
-    }
-}
 
 /// The `benefit` policy.
 struct Benefit {

@@ -5,10 +5,10 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::benefit::Settings;
 use super::sides::Sides;
 use super::{Costs, Plan, Side};
 use crate::replacement::PageId;
+use crate::settings;
 
 /// Lines of a page.
 pub(super) const LINES: f64 = 64.0;
@@ -18,6 +18,23 @@ const LOOKS: f64 = 32.0;
 
 /// How many times fewer accesses are counted where they do not pay.
 const FEWEST: u32 = 16;
+
+settings! {
+    /// Settings of the policies that trade.
+    pub struct Settings {
+        /// one access in how many is counted where samples are free; fewer where they cost
+        every: u32 = 16, 1..=1_000_000;
+        /// share of what an access to slow memory loses that samples may cost
+        watch: f64 = 0.02, 0.0001..=1.0;
+        /// accesses after which those counted before count half, as a multiple of the lines of all
+        /// pages
+        turns: f64 = 32.0, 0.001..=1000.0;
+        /// how many times as many accesses as were counted are expected
+        expect: f64 = 2.0, 0.0..=100.0;
+        /// share of the time by which a program may be slower than in slow memory alone
+        slack: f64 = 0.01, 0.0..=1.0;
+    }
+}
 
 /// What pages are worth in fast memory, of all pages.
 pub(super) struct Worth<'a> {

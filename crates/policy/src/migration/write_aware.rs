@@ -24,8 +24,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::counts::Counts;
-use super::trade::{LINES, Trade, Worth};
-use super::{Access, Costs, Entry, Make, Migration, Plan, Side, benefit};
+use super::trade::{self, LINES, Trade, Worth};
+use super::{Access, Costs, Entry, Make, Migration, Plan, Side};
 use crate::replacement::PageId;
 use crate::settings;
 
@@ -42,9 +42,9 @@ pub const ENTRY: Entry = Entry {
                    for half of them (crates/sim/tests/pages/bypass.rs)",
     },
     make: Make(|fast, params| {
-        let trade = benefit::Settings::take(params)?;
+        let traded = trade::Settings::take(params)?;
         let settings = Settings::take(params)?;
-        Ok(Some(Box::new(WriteAware::new(fast, trade, settings))))
+        Ok(Some(Box::new(WriteAware::new(fast, traded, settings))))
     }),
 };
 
@@ -69,7 +69,7 @@ struct WriteAware {
 }
 
 impl WriteAware {
-    fn new(fast: usize, trade: benefit::Settings, settings: Settings) -> Self {
+    fn new(fast: usize, trade: trade::Settings, settings: Settings) -> Self {
         Self {
             trade: Trade::new(fast, trade),
             wear: settings.wear,

@@ -5,8 +5,7 @@ use std::io;
 use terrace_policy::page::PAGE_BYTES;
 use terrace_policy::replacement::PageId;
 
-use super::filling::Filled;
-use super::{Known, Pager, State};
+use super::{Filled, Known, Pager, State};
 use crate::staging::Slot;
 
 impl Pager {

@@ -5,8 +5,7 @@ use std::io;
 use terrace_policy::page::{PAGE_BYTES, Page};
 use terrace_policy::replacement::PageId;
 
-use super::filling::Filled;
-use super::{Fault, Fetch, Pager, State};
+use super::{Fault, Fetch, Filled, Pager, State};
 use crate::slow::Buffer;
 use crate::store::Ended;
 use crate::uffd::{COPY_PROTECTED, feature};

@@ -11,7 +11,7 @@ use terrace_policy::page::Page;
 use terrace_policy::replacement::PageId;
 
 use super::faults::{Mapped, ZEROS};
-use super::{Pager, State};
+use super::{Filled, Pager, State};
 use crate::staging::Staging;
 
 /// Pages that are filled ahead at most, and the part of DRAM that they are at most.
@@ -19,18 +19,6 @@ const MOST: usize = 32;
 const LEAST_SHARE: usize = 64;
 /// Runs that are known at the same time, as of threads that fill memory side by side.
 const RUNS: usize = 8;
-
-/// What is known of a page that was filled ahead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Filled {
-    /// It was not, or all is known.
-    #[default]
-    No,
-    /// Nothing.
-    Ahead,
-    /// That it was touched, as the run went on behind it, but not whether it was written.
-    Passed,
-}
 
 /// First touches in a row of addresses.
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ahead::Ahead;
-use filling::{Filled, Runs};
+use filling::Runs;
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::page::Page;
@@ -51,6 +51,18 @@ enum State {
     Held,
     /// Nowhere: it could not be read. Every touch ends with SIGBUS.
     Lost,
+}
+
+/// What is known of a page that was filled ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Filled {
+    /// It was not, or all is known.
+    #[default]
+    No,
+    /// Nothing.
+    Ahead,
+    /// That it was touched, as the run went on behind it, but not whether it was written.
+    Passed,
 }
 
 /// What is known of a page.
