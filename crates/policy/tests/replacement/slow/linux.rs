@@ -71,11 +71,14 @@ impl Linux {
             }
             self.nonresident_age += usize::from(!young || referenced);
         }
+        self.end_writeback(32);
     }
 
-    /// The folio written last is moved to the end of the queue last.
-    fn end_writeback(&mut self) {
-        for folio in self.writeback.drain(..) {
+    /// Ends writeback of all but the last `under_way` folios. The one written last is moved to the
+    /// end of the queue last.
+    fn end_writeback(&mut self, under_way: usize) {
+        let ended = self.writeback.len().saturating_sub(under_way);
+        for folio in self.writeback.drain(..ended) {
             self.inactive.insert(0, folio);
         }
     }
@@ -86,6 +89,7 @@ impl Linux {
         let low = self.inactive_is_low();
         let may_deactivate = low || now != snapshot;
         for priority in (0..=12).rev() {
+            let freed_before = self.freed.len();
             // Swappiness is 60, and only anonymous folios have cost anything.
             let fraction = |folios: usize| match priority {
                 0 => folios,
@@ -98,7 +102,8 @@ impl Linux {
                 if may_deactivate {
                     self.shrink_active_list(active);
                 }
-                if self.freed.len() >= 32 {
+                let nr_reclaimed = self.freed.len() - freed_before;
+                if nr_reclaimed >= 32 {
                     break;
                 }
                 scan = [scan[0] - inactive, scan[1] - active];
@@ -135,7 +140,7 @@ impl Simple for Linux {
         }
         while self.freed.is_empty() {
             self.shrink_node();
-            self.end_writeback();
+            self.end_writeback(0);
         }
         self.freed.remove(0).page
     }
