@@ -36,6 +36,7 @@ pub mod catalogue;
 pub mod energy;
 mod failure;
 pub mod feistel;
+pub mod levelling;
 pub mod lifetime;
 pub mod queue;
 pub mod regions;
@@ -47,8 +48,9 @@ pub mod wear;
 
 pub use catalogue::Catalogue;
 pub use energy::{Consumed, Energy, Unit};
+pub use levelling::Levelling;
 pub use queue::{Class, Completion, Kind, Queue, Request};
 pub use start_gap::StartGap;
 pub use technology::{ByteAddressable, Figure, Power, Technology};
 pub use timing::{Deadlines, Order, Timing};
-pub use wear::{LINE_CELLS, Levelling, Moved, Wear, Worn};
+pub use wear::{LINE_CELLS, Moved, Wear, Worn};

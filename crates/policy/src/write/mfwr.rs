@@ -170,7 +170,7 @@ where
             2 => self.encode::<2>(words, &found, &mut coded),
             _ => self.encode::<3>(words, &found, &mut coded),
         };
-        let written = place.write_coded(&coded[..end]);
+        let written = Written::lines(place.write_coded(&coded[..end]));
         let (_, metadata) = self.header();
         Written {
             metadata: metadata as u64,

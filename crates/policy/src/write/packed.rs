@@ -40,7 +40,7 @@ impl<C: Compressor> Coder for Packed<C> {
         packed[..LENGTH].copy_from_slice(&(length as u16).to_le_bytes());
         Written {
             metadata: LENGTH as u64,
-            ..place.write_coded(&packed[..LENGTH + length])
+            ..Written::lines(place.write_coded(&packed[..LENGTH + length]))
         }
     }
 

@@ -1,6 +1,5 @@
 //! A place of the slow memory that holds one page.
 
-use super::counts::Written;
 use crate::page::PAGE_BYTES;
 
 /// Bytes of a line, the unit in which memory on the memory bus is written (Awad 2016, 5.1.1).
@@ -89,8 +88,8 @@ impl Place {
     }
 
     /// Writes a coded page that is shorter than a page by a line or more, filled up with zeros to a
-    /// line, and returns what that wrote.
-    pub(super) fn write_coded(&mut self, coded: &[u8]) -> Written {
+    /// line, and returns the lines written, a bit each.
+    pub(super) fn write_coded(&mut self, coded: &[u8]) -> u64 {
         self.form = Form::Coded;
         self.turn = self.turn.next(coded.len().div_ceil(LINE_BYTES));
         let (lines, _) = self.bytes.as_chunks_mut::<LINE_BYTES>();
@@ -99,7 +98,7 @@ impl Place {
             line[..part.len()].copy_from_slice(part);
             line[part.len()..].fill(0);
         }
-        Written::lines(self.turn.lines())
+        self.turn.lines()
     }
 
     /// Returns the page that was coded last, from its beginning, then the rest of the place.

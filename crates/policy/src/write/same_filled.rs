@@ -35,7 +35,7 @@ impl Coder for SameFilled {
         if words.iter().any(|word| *word != words[0]) {
             return Page.write(page, place);
         }
-        place.write_coded(&words[0])
+        Written::lines(place.write_coded(&words[0]))
     }
 
     fn read(&self, place: &Place, page: &mut Contents) {

@@ -1,5 +1,5 @@
 //! Each policy once more, slow and obviously right: plain lists of all that was ever told, searched
-//! each time.
+//! each time. Long: a twin for each policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rayon::prelude::*;
-use terrace_base::{Error, Nanos, Result};
+use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_policy::prefetch::{Costs, Engine, Future, window};
 use terrace_policy::replacement::Replacement;
 
@@ -17,7 +17,7 @@ use super::settings::{Mapped, PageMachine, Prefetch};
 use super::simulation::Simulation;
 use super::survey::one_thread;
 use super::timeline::Point;
-use super::writes::{Writes, require_memory};
+use super::writes::Writes;
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
 
@@ -58,9 +58,7 @@ pub fn watch(
     if machines.iter().any(PageMachine::compares_contents) {
         workload.require_contents()?;
     }
-    if machines.iter().any(|machine| machine.writing.is_asked()) {
-        require_memory(machines.iter())?;
-    }
+    require_memory_of_writes(&machines)?;
     if machines.iter().any(PageMachine::drops_zeros) {
         workload.require_zeros()?;
     }
@@ -142,6 +140,19 @@ pub fn watch(
             tape.forget(running.map(|runner| runner.read[program]).min());
         }
     }
+}
+
+/// Checks that there is enough memory for the contents of pages, and the wear of lines.
+///
+/// # Errors
+/// A failure that names the memory needed; a usage error if a setting has a wrong value.
+fn require_memory_of_writes(machines: &[PageMachine]) -> Result<()> {
+    let mut bytes = Bytes(0);
+    for machine in machines {
+        bytes.0 = bytes.0.saturating_add(machine.memory_of_writes()?.0);
+    }
+    let what = "keeping the contents of pages, and counting the writes of each line";
+    terrace_base::memory::require(bytes, what)
 }
 
 /// Builds the replacement policy of a machine, for the part of DRAM that is not a prefetch cache.

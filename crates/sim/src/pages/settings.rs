@@ -337,6 +337,18 @@ impl PageMachine {
         self.writing.is_asked() && !self.migration.bypasses()
     }
 
+    /// Returns the most memory that the contents of pages and the wear of lines take.
+    ///
+    /// # Errors
+    /// A usage error if a setting has a wrong value.
+    pub(super) fn memory_of_writes(&self) -> Result<Bytes> {
+        match self.writing.is_asked() {
+            true if self.compares_contents() => self.writing.memory_of_contents(self.dram_pages),
+            true => self.writing.memory_of_wear(),
+            false => Ok(Bytes(0)),
+        }
+    }
+
     /// Returns whether the writes of each line are counted: its tier serves lines, and lifetimes
     /// are reckoned from them.
     pub fn tells_wear(&self) -> bool {

@@ -33,7 +33,6 @@ use self::account::Account;
 use self::contents::Pages;
 use self::placement::Placement;
 use super::levelling::{self, Make, Plan};
-use super::settings::PageMachine;
 
 pub(super) use account::lines;
 pub use contents::Unwritten;
@@ -58,18 +57,19 @@ impl Writing {
         !self.schemes.is_empty()
     }
 
-    /// Returns the most memory that the simulation of it takes in a machine.
+    /// Returns the most memory that the wear of the slow memory takes.
     ///
     /// # Errors
     /// A usage error if a setting has a wrong value.
-    fn memory(&self, machine: &PageMachine) -> Result<Bytes> {
-        if !machine.compares_contents() {
-            return match self.is_asked() {
-                true => Ok(Bytes(self.wear_memory(self.pages)?)),
-                false => Ok(Bytes(0)),
-            };
-        }
-        let dram_pages = machine.dram_pages;
+    pub(super) fn memory_of_wear(&self) -> Result<Bytes> {
+        self.wear_memory(self.pages).map(Bytes)
+    }
+
+    /// Returns the most memory that wear and contents take, beside DRAM of so many pages.
+    ///
+    /// # Errors
+    /// A usage error if a setting has a wrong value.
+    pub(super) fn memory_of_contents(&self, dram_pages: usize) -> Result<Bytes> {
         let mut pages = self.pages + self.pages.min(dram_pages as u64);
         let mut bytes = 0_u64;
         for scheme in self.schemes()? {
@@ -102,20 +102,6 @@ impl Writing {
             .collect::<std::result::Result<_, _>>()
             .map_err(Error::usage)
     }
-}
-
-/// Checks that there is enough memory for the contents of pages, and the wear of lines, in machines
-/// that are asked so.
-///
-/// # Errors
-/// A failure that names the memory needed; a usage error if a setting has a wrong value.
-pub(super) fn require_memory<'w>(machines: impl Iterator<Item = &'w PageMachine>) -> Result<()> {
-    let mut bytes = 0_u64;
-    for machine in machines {
-        bytes = bytes.saturating_add(machine.writing.memory(machine)?.0);
-    }
-    let what = "keeping the contents of pages, and counting the writes of each line";
-    terrace_base::memory::require(Bytes(bytes), what)
 }
 
 /// What the write schemes of one machine have written.
