@@ -2,8 +2,8 @@
 
 use std::io;
 
-use rustix::mm::{Advice, madvise};
-use terrace_policy::page::PAGE_BYTES;
+use rustix::mm::{Advice, MsyncFlags, madvise, msync};
+use terrace_policy::page::{PAGE_BYTES, Page};
 use terrace_policy::replacement::PageId;
 use terrace_policy::write::Contents;
 
@@ -72,6 +72,9 @@ impl Pager {
     /// the protection of those that are clean: all are protected, and the first write of a dirty
     /// one is a fault for nothing.
     fn begin_anew(&mut self) -> io::Result<()> {
+        for (start, end) in self.ranges.spans() {
+            self.release_unmapped(start, end);
+        }
         self.uffd = super::open().map_err(io::Error::other)?;
         self.staging.begin_anew().map_err(io::Error::other)?;
         for (start, end) in self.ranges.spans() {
@@ -83,6 +86,21 @@ impl Pager {
         // The threads that wait are the parent's.
         self.waiting.clear();
         Ok(())
+    }
+
+    /// Forgets what another thread unmapped between this pager's last look at the events and the
+    /// fork: that event goes to the parent, and the memory is in neither process.
+    fn release_unmapped(&mut self, start: Page, end: Page) {
+        if is_mapped(start, end) {
+            return;
+        }
+        let pages = end.0 - start.0;
+        if pages == 1 {
+            return self.release(start, end);
+        }
+        let middle = Page(start.0 + pages / 2);
+        self.release_unmapped(start, middle);
+        self.release_unmapped(middle, end);
     }
 
     /// Has every touch of the ranges end with SIGSEGV, and returns whether it is so.
@@ -153,6 +171,13 @@ pub(super) fn faults(events: &[Event]) -> impl Iterator<Item = (Fault, bool)> {
         }
         _ => None,
     })
+}
+
+/// Whether there is a mapping at every address.
+fn is_mapped(start: Page, end: Page) -> bool {
+    let bytes = (end.start() - start.start()) as usize;
+    // SAFETY: anonymous memory is written nowhere: the kernel only looks whether it is mapped.
+    unsafe { msync(start.start() as *mut _, bytes, MsyncFlags::ASYNC) }.is_ok()
 }
 
 /// Reads a page of the program; `None` if the kernel refuses it.

@@ -1,11 +1,11 @@
 //! Forks: a child has all pages as they were at that moment, and both processes go on by
 //! themselves.
 
-use std::any::Any;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -27,17 +27,15 @@ const GENERATIONS: u32 = 2;
 struct Child(libc::pid_t);
 
 impl Child {
-    /// Forks a process that does this and ends; if that panics, it says why and fails.
+    /// Forks a process that does this and ends; if one of its threads panics, it says why.
     fn run(act: impl FnOnce()) -> Self {
         // SAFETY: what runs in the child takes only locks that its own thread holds, or that fork
         // resets.
         match unsafe { libc::fork() } {
             -1 => panic!("cannot fork: {}", std::io::Error::last_os_error()),
             0 => {
+                std::panic::set_hook(Box::new(|panic| say_why(&panic.to_string())));
                 let ended = catch_unwind(AssertUnwindSafe(act));
-                if let Err(panic) = &ended {
-                    say_why(panic.as_ref());
-                }
                 // SAFETY: ends this process, without the handlers of the test's.
                 unsafe { libc::_exit(i32::from(ended.is_err())) }
             }
@@ -60,14 +58,8 @@ impl Child {
 
 /// Writes the reason of a child's panic to standard error itself: what the test's harness has
 /// captured is lost with the child.
-fn say_why(panic: &(dyn Any + Send)) {
-    let (text, string) = (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>());
-    let why = string.map(String::as_str).or(text.copied());
-    let line = format!(
-        "child {}: {}\n",
-        std::process::id(),
-        why.unwrap_or("a panic")
-    );
+fn say_why(why: &str) {
+    let line = format!("child {}: {why}\n", std::process::id());
     let _ = rustix::io::write(std::io::stderr(), line.as_bytes());
 }
 
@@ -371,4 +363,30 @@ fn a_child_that_is_not_followed_ends_at_the_first_touch_and_harms_nobody() {
         assert_eq!(extension.figures().peak_footprint, 100);
         mapping.unmap(&extension, true);
     }
+}
+
+/// A thread unmaps memory and says so to nobody, as the C library does in `free`, while another one
+/// forks: the child goes on with what is still there.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn children_go_on_without_what_is_unmapped_at_that_moment() {
+    let extension = Extension::start(settings(100, "pcm")).unwrap();
+    let mut region = extension.map(Bytes::of_pages(200)).unwrap();
+    let mut part = Part::new(region.as_mut_slice(), 12);
+    (0..200).for_each(|page| part.change(page));
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                let mut mapping = Adopted::new(&extension, 8);
+                (0..8).for_each(|page| mapping.write(page, page as u64 + 1));
+                mapping.unmap(&extension, false);
+            }
+        });
+        let forks = (0..200).map(|_| Child::run(|| part.exercise(20, 0)).status());
+        let ends: Vec<i32> = forks.collect();
+        ended.store(true, Ordering::Relaxed);
+        assert_eq!(ends, [0; 200]);
+    });
+    part.check_all();
 }
