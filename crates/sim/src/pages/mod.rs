@@ -21,6 +21,7 @@ pub mod names;
 pub mod options;
 mod outcome;
 mod placement;
+mod places;
 pub mod results;
 mod run;
 pub mod setting;

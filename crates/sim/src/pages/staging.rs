@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn pages_are_due_at_half_and_leave_by_the_quarter() {
-        let (mut staging, mut store) = (Staging::new(8).unwrap(), Store::new(1));
+        let (mut staging, mut store) = (Staging::new(8).unwrap(), Store::new(1, false));
         store.cover(20);
         assert_eq!(push(&mut staging, &mut store, 0..8), [0, 1, 2, 3]);
         assert_eq!(staged(&store), [0, 1, 2, 3, 4, 5, 6, 7]);
@@ -163,7 +163,7 @@ mod tests {
             capacity in 1..12_usize,
             steps in prop::collection::vec((0..3_u8, 0..20_u32), 0..200),
         ) {
-            let (mut fast, mut store) = (Staging::new(capacity).unwrap(), Store::new(1));
+            let (mut fast, mut store) = (Staging::new(capacity).unwrap(), Store::new(1, false));
             let mut slow = Slow { capacity, slots: Vec::new() };
             store.cover(20);
             for (step, page) in steps {
@@ -190,7 +190,7 @@ mod tests {
     fn any_number_of_slots_works() {
         assert!(Staging::new(0).is_none());
         for capacity in 1..9 {
-            let (mut staging, mut store) = (Staging::new(capacity).unwrap(), Store::new(1));
+            let (mut staging, mut store) = (Staging::new(capacity).unwrap(), Store::new(1, false));
             store.cover(20);
             let due = push(&mut staging, &mut store, 0..20);
             let all: Vec<u32> = (0..20 - capacity as u32 / 2).collect();

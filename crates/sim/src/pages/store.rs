@@ -3,6 +3,8 @@
 use terrace_policy::cache::prefetch;
 use terrace_policy::replacement::PageId;
 
+use super::places::Places;
+
 /// Flags of a page. Residence in DRAM is not among them: the replacement policy keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags(u16);
@@ -84,15 +86,6 @@ const NO_SLOT: u32 = u32::MAX;
 /// far apart.
 const DEVICE_BITS: u32 = 40;
 
-/// Allocation state of one device.
-#[derive(Clone, Default)]
-struct Device {
-    /// Number of places that were ever in use; they are the first of the device.
-    used: u32,
-    /// Places that were freed.
-    free: Vec<u32>,
-}
-
 /// Flags and places of all pages.
 #[derive(Default)]
 pub(super) struct Store {
@@ -102,8 +95,7 @@ pub(super) struct Store {
     /// Page at each place in the tier. With `n` devices, place `p` is number `p / n` of device `p %
     /// n`.
     pages: Vec<Option<PageId>>,
-    /// Allocation state of each device.
-    devices: Vec<Device>,
+    devices: Vec<Places>,
     /// Device that gets the next page without a place.
     turn: usize,
     /// Number of writes to each place.
@@ -111,10 +103,10 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Returns an empty store on `devices` devices.
-    pub(super) fn new(devices: u32) -> Self {
+    /// Returns an empty store on `devices` devices, of which each has a swap area if they `swap`.
+    pub(super) fn new(devices: u32, swap: bool) -> Self {
         Self {
-            devices: vec![Device::default(); devices.max(1) as usize],
+            devices: vec![Places::new(swap); devices.max(1) as usize],
             ..Self::default()
         }
     }
@@ -194,12 +186,7 @@ impl Store {
     fn place(&mut self) -> u32 {
         let (turn, devices) = (self.turn, self.devices.len());
         self.turn = (turn + 1) % devices;
-        let device = &mut self.devices[turn];
-        if let Some(slot) = device.free.pop() {
-            return slot;
-        }
-        let slot = device.used as usize * devices + turn;
-        device.used += 1;
+        let slot = self.devices[turn].take() as usize * devices + turn;
         let places = self.pages.len().max(slot + 1);
         self.pages.resize(places, None);
         self.writes.resize(places, 0);
@@ -209,11 +196,16 @@ impl Store {
     /// Drops the tier's copy of a page and frees its place.
     pub(super) fn give_up(&mut self, page: PageId) {
         self.clear(page, Flags::TIER);
+        self.vacate(page);
+    }
+
+    /// Frees the place of a page, whose next write goes to another.
+    pub(super) fn vacate(&mut self, page: PageId) {
         let slot = std::mem::replace(&mut self.slots[page.index()], NO_SLOT);
         if slot != NO_SLOT {
             self.pages[slot as usize] = None;
-            let device = slot as usize % self.devices.len();
-            self.devices[device].free.push(slot);
+            let (slot, devices) = (slot as usize, self.devices.len());
+            self.devices[slot % devices].free((slot / devices) as u32);
         }
     }
 
@@ -268,7 +260,7 @@ impl Store {
 
     /// Returns the number of places that were ever in use.
     pub(super) fn places(&self) -> u64 {
-        let used = self.devices.iter().map(|device| u64::from(device.used));
+        let used = self.devices.iter().map(|device| u64::from(device.used()));
         used.sum()
     }
 

@@ -111,6 +111,9 @@ impl Simulation {
         self.store.clear(page, Flags::SAVED);
         self.leave_prefetch_cache(page, flags);
         let is_coming = flags.any(Flags::FLIGHT);
+        if !is_coming {
+            self.forget_copy(page);
+        }
         if self.settings.mapped == Mapped::AtArrival && !is_coming {
             if let Some(evicted) = evicted {
                 self.evict_in_background(evicted, self.threads[index].now(), pages);

@@ -31,7 +31,7 @@ use super::count::{Counts, Latencies, Times};
 use super::devices::Devices;
 use super::lines::Lines;
 use super::outcome::{Clock, Reading};
-use super::settings::PageMachine;
+use super::settings::{Around, PageMachine, Prefetch};
 use super::staging::Staging;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
@@ -72,6 +72,8 @@ pub struct Simulation {
     has_writes: bool,
     engine: Option<Engine>,
     readahead: Option<Readahead>,
+    /// Whether readahead is by places of a swap area.
+    has_slots: bool,
     /// Fetched pages that were not touched, if a part of DRAM is kept for them.
     prefetch_cache: Option<Fifo>,
     store: Store,
@@ -129,6 +131,13 @@ impl Simulation {
             counts_instructions,
             ..Program::default()
         });
+        let has_slots = matches!(
+            settings.prefetch,
+            Prefetch::Readahead {
+                around: Around::Slots,
+                ..
+            }
+        );
         Self {
             has_writes: replacement.has_writes(),
             replacement,
@@ -136,7 +145,8 @@ impl Simulation {
             leaving: Vec::new(),
             engine,
             readahead: Readahead::of(&settings.prefetch),
-            store: Store::new(settings.tier.devices),
+            has_slots,
+            store: Store::new(settings.tier.devices, has_slots),
             prefetch_cache: (settings.prefetch_cache > 0)
                 .then(|| Fifo::new(settings.prefetch_cache)),
             // Of staged pages, those in the older half are written.

@@ -209,10 +209,15 @@ impl Simulation {
         }
     }
 
-    /// Has the tier drop its copy of a page that has come to DRAM, where it keeps none.
+    /// Has the tier drop its copy of a page that has come to DRAM, where it keeps none. A swap area
+    /// keeps none of a page that comes for a store, unless it is being written: the page gets
+    /// another place when it leaves (`should_try_to_free_swap` of mm/memory.c).
     pub(super) fn forget_copy(&mut self, page: PageId) {
+        let flags = self.store.flags(page);
         if self.settings.inclusion == Inclusion::Exclusive {
             self.store.give_up(page);
+        } else if self.has_slots && flags.any(Flags::DIRTY) && !flags.any(Flags::WRITING) {
+            self.store.vacate(page);
         }
     }
 
