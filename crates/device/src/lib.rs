@@ -7,6 +7,8 @@
 //! - its [`Timing`]: the latency of a page, the number served at a time, the speed of the bus.
 //!   A [`Queue`] is a device with that timing: a state machine without clock or I/O that a
 //!   simulator steps through virtual time;
+//! - its [`Channels`], where lines and pages pass that are read and written in place. Each is a
+//!   [`Bus`], as is that between a last-level cache and a memory;
 //! - its [`Energy`]: power times time for each transfer, standby and refresh for all the time.
 //!   It is `None` if no source gives powers;
 //! - its lifetime in years ([`lifetime`]): from the writes that a cell sustains and the rate at
@@ -32,7 +34,9 @@
 //! # Ok::<(), terrace_base::Error>(())
 //! ```
 
+mod bus;
 pub mod catalogue;
+pub mod channels;
 pub mod energy;
 mod failure;
 pub mod feistel;
@@ -46,7 +50,9 @@ pub mod technology;
 pub mod timing;
 pub mod wear;
 
+pub use bus::Bus;
 pub use catalogue::Catalogue;
+pub use channels::Channels;
 pub use energy::{Consumed, Energy, Unit};
 pub use levelling::Levelling;
 pub use queue::{Class, Completion, Kind, Queue, Request};

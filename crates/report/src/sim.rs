@@ -219,10 +219,10 @@ fn comparison(simulated: &[&Simulated]) -> Table {
 }
 
 /// Returns the figures of the table: those of prefetching only if some machine fetched ahead, those
-/// of lines only if slow memory served them somewhere, and those of time only if some machine had a
-/// clock.
+/// of lines only if slow memory served them somewhere, what was drawn only if some memory had a
+/// limit, and those of time only if some machine had a clock.
 fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
-    let all: [(_, Figure); 11] = [
+    let all: [(_, Figure); 13] = [
         ("misses", |o| o.counts.misses().to_string()),
         ("miss ratio", |o| format!("{:.4}", o.miss_ratio())),
         (PREFETCHED, |o| o.story.issued.to_string()),
@@ -237,13 +237,26 @@ fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
         }),
         (TIME, |o| timed(o, |o| o.time().to_string())),
         (SLOWDOWN, |o| timed(o, |o| format!("{:.2}", o.slowdown()))),
+        (FAST_DRAWN, |o| {
+            Unit::Rate.shown(&o.rate(o.drawn.fast).value())
+        }),
+        (SLOW_DRAWN, |o| {
+            Unit::Rate.shown(&o.rate(o.drawn.slow).value())
+        }),
         (LIFETIME, |o| Unit::Years.shown(&o.lifetime.even.value())),
     ];
     let fetched = simulated.iter().any(|one| one.outcome.story.issued > 0);
     let has_clock = simulated.iter().any(|one| one.outcome.timed);
     let serves_lines = simulated.iter().any(|one| one.machine.migration.bypasses());
+    let mut drawn = simulated.iter().map(|one| one.outcome.drawn);
+    let is_limited = (
+        drawn.clone().any(|drawn| drawn.fast.is_some()),
+        drawn.any(|drawn| drawn.slow.is_some()),
+    );
     let all = all.into_iter();
-    all.filter(|(name, _)| fetched || ![PREFETCHED, ACCURACY].contains(name))
+    all.filter(|(name, _)| is_limited.0 || *name != FAST_DRAWN)
+        .filter(|(name, _)| is_limited.1 || *name != SLOW_DRAWN)
+        .filter(|(name, _)| fetched || ![PREFETCHED, ACCURACY].contains(name))
         .filter(|(name, _)| serves_lines || ![LINES_READ, LINES_WRITTEN].contains(name))
         .filter(|(name, _)| has_clock || ![TIME, SLOWDOWN, LIFETIME].contains(name))
         .collect()
@@ -261,6 +274,8 @@ const LINES_READ: &str = "lines read";
 const LINES_WRITTEN: &str = "lines written";
 const TIME: &str = "time";
 const SLOWDOWN: &str = "slowdown";
+const FAST_DRAWN: &str = "drawn from DRAM";
+const SLOW_DRAWN: &str = "drawn from slow memory";
 const LIFETIME: &str = "lifetime if even";
 const PREFETCHED: &str = "prefetched";
 const ACCURACY: &str = "accuracy";
@@ -306,7 +321,7 @@ fn breakdown(one: &Simulated) -> Table {
 }
 
 /// Returns the parts of the time of all threads, with their names.
-pub(crate) fn parts(times: &Times) -> [(&'static str, Nanos); 12] {
+pub(crate) fn parts(times: &Times) -> [(&'static str, Nanos); 16] {
     [
         ("compute", times.compute),
         ("waiting for reads", times.read),
@@ -320,6 +335,10 @@ pub(crate) fn parts(times: &Times) -> [(&'static str, Nanos); 12] {
         ("TLB shoot-down", times.shootdown),
         ("prefetching", times.prefetch),
         ("waiting for other threads", times.idle),
+        ("lines of slow memory", times.slow_lines),
+        ("waiting for channels of DRAM", times.fast_wait),
+        ("waiting for channels of slow memory", times.slow_wait),
+        ("samples", times.sample),
     ]
 }
 

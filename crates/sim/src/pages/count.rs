@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
 use terrace_base::schema::{Field, Unit};
+use terrace_policy::migration::Side;
 
 /// Declares a struct of figures that only grow, how to subtract an earlier state, and the fields of
 /// results that show them, whose help is the documentation.
@@ -130,6 +131,10 @@ figures! {
         slow_lines,
         /// samples for the migration policy
         sample,
+        /// waiting for a channel of DRAM, under --fast-bandwidth; all_dram_ns has no such limit
+        fast_wait,
+        /// waiting for a channel of slow memory, under --migration
+        slow_wait,
     }
 }
 
@@ -162,6 +167,16 @@ impl Latencies {
 
 fn mean(sum: u64, number: u64) -> Option<f64> {
     (number > 0).then(|| sum as f64 / number as f64)
+}
+
+impl Times {
+    /// Returns the time of waiting for the channels of a memory.
+    pub(super) fn wait_of(&mut self, side: Side) -> &mut Nanos {
+        match side {
+            Side::Fast => &mut self.fast_wait,
+            Side::Slow => &mut self.slow_wait,
+        }
+    }
 }
 
 impl Counts {

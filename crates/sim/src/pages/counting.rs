@@ -191,6 +191,7 @@ pub(super) fn require_counts(settings: &PageMachine) -> Result<()> {
         ("‘read-latency’", tier.timing.read != plain.timing.read),
         ("‘write-latency’", tier.timing.write != plain.timing.write),
         ("‘channels’", tier.timing.channels != plain.timing.channels),
+        ("‘bandwidth’", tier.timing.bandwidth.is_some()),
         ("‘devices’", tier.devices != plain.devices),
     ];
     match asked.iter().find(|(_, asked)| *asked) {

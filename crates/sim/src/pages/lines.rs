@@ -9,6 +9,7 @@ use terrace_base::{Error, Nanos, Result};
 use terrace_policy::migration::{Access, Costs, Migration, Plan, Side};
 use terrace_policy::replacement::PageId;
 
+use super::bandwidth::Bandwidth;
 use super::cost::{FaultCost, Shootdown};
 use super::line_wear::LineWear;
 use super::placement::InForce;
@@ -36,6 +37,8 @@ pub(super) struct Lines {
     pub(super) plan: Plan,
     /// By how much a line of slow memory takes longer.
     pub(super) slower: Slower,
+    /// What passes the channels of both memories, if that is limited.
+    pub(super) bandwidth: Option<Box<Bandwidth>>,
     /// By program: whether its trace has passed caches, so that a store reads the line that it
     /// misses, and a row of its own writes that back.
     pub(super) cached: Vec<bool>,
@@ -76,6 +79,7 @@ impl Lines {
             wear,
             plan: Plan::default(),
             slower,
+            bandwidth: Bandwidth::of(settings).map(Box::new),
             cached,
             marked: FxHashMap::default(),
             sectors: FxHashMap::default(),

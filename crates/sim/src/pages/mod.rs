@@ -4,6 +4,7 @@
 //! is a state machine: it is fed with batches of touches and runs until it needs more
 //! ([`Simulation::run`]), so that one pass over the traces simulates several machines ([`run`]).
 
+mod bandwidth;
 mod buffer;
 mod choice;
 mod cost;
@@ -41,7 +42,7 @@ pub use dram::Dram;
 pub use front::{Beside, PageSimulation, Watched, columns};
 pub use grid::{Grid, require_memory};
 pub use machine::{Machine, Measured};
-pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
+pub use outcome::{Drawn, Energy, Lifetime, Outcome, ProgramTime};
 pub use placement::Placement;
 pub use results::Simulated;
 pub use run::{run, watch};

@@ -76,6 +76,36 @@ impl Picos {
     }
 }
 
+/// Bytes a second, as `6.6GB/s`; `None` if there is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bandwidth(pub Option<u64>);
+
+/// Units of a bandwidth, and what they are in bytes a second.
+const RATES: [(&str, f64); 3] = [("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12)];
+
+impl Bandwidth {
+    /// Reads `none`, or a number of MB/s, GB/s or TB/s, which are powers of ten.
+    ///
+    /// # Errors
+    /// A usage error where the text is neither, or outside of 1 MB/s to 1000 TB/s.
+    pub fn parse(text: &str) -> Result<Self> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        let known = RATES.iter().find_map(|(unit, bytes)| {
+            let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+            Some(number * bytes)
+        });
+        let rate = known.filter(|rate| (1e6..=1e15).contains(rate));
+        rate.map(|rate| Self(Some(rate.round() as u64)))
+            .ok_or_else(|| {
+                Error::usage(format!(
+                    "`{text}` is no bandwidth, from 1MB/s to 1000TB/s; write it as 6.6GB/s, or none"
+                ))
+            })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +120,23 @@ mod tests {
             error.ends_with("there are readahead, readahead:slots, readahead:fixed"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn bandwidths() {
+        for (text, rate) in [
+            ("none", None),
+            ("6.6GB/s", Some(6_600_000_000)),
+            ("900 MB/s", Some(900_000_000)),
+            ("1TB/s", Some(1_000_000_000_000)),
+        ] {
+            assert_eq!(Bandwidth::parse(text), Ok(Bandwidth(rate)), "{text}");
+        }
+        for text in [
+            "", "6.6", "6.6G", "1KB/s", "-1GB/s", "nanGB/s", "infGB/s", "GB/s",
+        ] {
+            assert!(Bandwidth::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

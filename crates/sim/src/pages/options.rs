@@ -21,7 +21,7 @@ use super::choice::Choice;
 use super::cost::FaultCost;
 use super::dram::Dram;
 use super::levelling;
-use super::names::{Picos, parse_latency, parse_prefetch};
+use super::names::{Bandwidth, Picos, parse_latency, parse_prefetch};
 use super::placement::Placement;
 use super::setting::{Set, Setting, Values};
 use super::settings::{PageMachine, Prefetch, Tier};
@@ -31,13 +31,13 @@ use crate::setting::{Machine, settings};
 /// of a fault cost comes behind these. Settings that are not named follow.
 pub(super) const VARY: &str = "memory dram replacement eviction prefetch page-cluster prefetch-cache \
      prefetch-work inclusion eviction-buffer staging devices order fault-cost instruction-time access-time \
-     warmup seed read-latency write-latency channels tier-size shootdown threads migration place fast-line slow-line slow-line-write fill \
-     sample-time";
+     warmup seed read-latency write-latency channels tier-size shootdown threads migration place fast-line slow-line slow-line-write bandwidth fast-bandwidth \
+     fast-channels fill sample-time";
 
 /// The order of settings in results, that of the schema `terrace.sim.pages/1`. Settings that are
 /// not named follow.
-const RESULTS: &str = "dram prefetch-cache memory read-latency write-latency channels devices order \
-     tier-size replacement eviction prefetch page-cluster prefetch-work inclusion eviction-buffer staging fault-cost \
+const RESULTS: &str = "dram prefetch-cache memory read-latency write-latency channels devices bandwidth \
+     order tier-size replacement eviction prefetch page-cluster prefetch-work inclusion eviction-buffer staging fault-cost \
      shootdown threads instruction-time access-time warmup seed";
 
 /// The most pages that a prefetch cache can have.
@@ -214,7 +214,14 @@ fn tier() -> Vec<Setting> {
             column("channels", "channels", Unit::None, |m| m.tier.timing.channels);
         /// devices of that kind, each with a queue of its own; evicted pages go to them in turn
         "devices" "N": number(1..=1024, |m, devices| m.tier.devices = devices), default("1"),
-            column("devices", "devices", Unit::None, |m| m.tier.devices.max(1)),
+            column("devices", "devices", Unit::None, |m| m.tier.devices.max(1));
+        /// what all channels of a device transfer together: 6.6GB/s, or none for no limit
+        "bandwidth" "RATE": quantity(Bandwidth::parse, |m, rate| m.tier.timing.bandwidth = rate.0),
+            details("Under --migration pages are interleaved between the channels of all devices. Each line that \
+                     is read or written, and each page that moves, occupies one for as long as its bytes take; reads \
+                     and writes take the same."),
+            otherwise("that of the memory"),
+            shown("bandwidth", "bandwidth"),
             fields(fields! { PageMachine;
                 /// what all channels transfer together; null: no limit
                 "bandwidth" Rate |m| m.tier.timing.bandwidth;
@@ -274,6 +281,13 @@ fn lines() -> Vec<Setting> {
         "slow-line-write" "TIME": quantity(Picos::parse, |m, time| m.tier.line_write_ps = Some(time.0)),
             otherwise("that of --slow-line, or of the memory"),
             column("slow line write", "slow_line_write_ps", Unit::Picos, |m| m.tier.written_line_ps());
+        /// what all channels of DRAM transfer together under --migration: 51.2GB/s, or none for no
+        /// limit
+        "fast-bandwidth" "RATE": quantity(Bandwidth::parse, |m, rate| m.fast_bandwidth = rate.0), default("none"),
+            column("fast bandwidth", "fast_bandwidth", Unit::Rate, |m| m.fast_bandwidth);
+        /// channels of DRAM that share it, between which pages are interleaved
+        "fast-channels" "N": number(1..=65536, |m, channels| m.fast_channels = channels), default("1"),
+            column("fast channels", "fast_channels", Unit::None, |m| m.fast_bandwidth.map(|_| m.fast_channels));
         /// what moves at once under --migration: a page, or those lines of it that are used, each
         /// at its first use
         "fill" "FILL": named(|m, fill| m.fill = fill),

@@ -1,6 +1,7 @@
 //! Results of a simulation.
 
 use std::iter;
+use std::ops::Sub;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,8 @@ pub(super) struct Reading {
     pub(super) slot_writes: Vec<u32>,
     /// Places of the tier that were written to.
     pub(super) places: u64,
+    /// What was drawn from memories of limited bandwidth.
+    pub(super) drawn: Drawn,
     pub(super) clocks: Vec<Clock>,
 }
 
@@ -81,6 +84,28 @@ pub struct Lifetime {
     pub unlevelled: Option<f64>,
 }
 
+/// Bytes that accesses and moves have drawn from memories, reads and writes; `None` of one whose
+/// bandwidth is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drawn {
+    /// From DRAM.
+    pub fast: Option<u64>,
+    /// From slow memory.
+    pub slow: Option<u64>,
+}
+
+impl Sub for Drawn {
+    type Output = Self;
+    /// Returns what was drawn since `earlier`.
+    fn sub(self, earlier: Self) -> Self {
+        let since = |all: Option<u64>, earlier: Option<u64>| Some(all? - earlier.unwrap_or(0));
+        Self {
+            fast: since(self.fast, earlier.fast),
+            slow: since(self.slow, earlier.slow),
+        }
+    }
+}
+
 /// Results of a simulation after its warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -112,6 +137,8 @@ pub struct Outcome {
     pub full_at: Option<u64>,
     /// Touches of the warm-up; `None` if the trace ended before the warm-up did.
     pub warmup: Option<u64>,
+    /// What was drawn from memories of limited bandwidth.
+    pub drawn: Drawn,
     /// What write schemes would have written, each under each wear levelling.
     pub schemes: Vec<SchemeOutcome>,
 }
@@ -175,6 +202,7 @@ impl Outcome {
             tier_pages_used: end.places,
             full_at,
             warmup: warm.map(|warm| warm.counts.accesses),
+            drawn: end.drawn - from.drawn,
             schemes: Vec::new(),
         }
     }
@@ -204,6 +232,13 @@ impl Outcome {
     /// Returns the time divided by the all-DRAM time; 1 where both are zero.
     pub fn slowdown(&self) -> f64 {
         ratio(self.time(), self.all_dram())
+    }
+
+    /// Returns the bytes a second that were drawn from a memory on average; `None` where that was
+    /// not limited, or took no time.
+    pub fn rate(&self, drawn: Option<u64>) -> Option<f64> {
+        let seconds = self.time().0 as f64 * 1e-9;
+        Some(drawn? as f64 / seconds).filter(|_| seconds > 0.0)
     }
 
     /// Returns the misses per touch.

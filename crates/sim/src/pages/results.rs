@@ -146,6 +146,12 @@ fn times() -> Vec<Field<Outcome>> {
         let field = field.under("times_ns", "time of all threads by cause");
         field.of(|outcome: &Outcome| &outcome.times)
     }));
+    times.extend(fields! { Outcome;
+        /// what accesses and moves drew from DRAM; null: without --fast-bandwidth
+        "fast_drawn" Rate |o| o.rate(o.drawn.fast);
+        /// what accesses and moves drew from slow memory under --migration; null: no limit
+        "slow_drawn" Rate |o| o.rate(o.drawn.slow);
+    });
     let timed = times.into_iter().map(|field| match &*field.name {
         "program_threads" => field,
         _ => field.only_where(|outcome| outcome.timed),

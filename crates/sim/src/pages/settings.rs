@@ -266,7 +266,17 @@ impl PageMachine {
     /// # Errors
     /// A usage error if it should serve lines and cannot, or with policies that act on faults.
     pub fn bypass(&self) -> Result<Option<Slower>> {
+        if self.fast_channels > 1 && self.fast_bandwidth.is_none() {
+            return Err(Error::usage(
+                "‘fast-channels’ share the bandwidth of DRAM; give ‘fast-bandwidth’ as well",
+            ));
+        }
         if !self.migration.bypasses() {
+            if self.fast_bandwidth.is_some() {
+                return Err(Error::usage(
+                    "‘fast-bandwidth’ is for slow memory that serves lines by itself; give ‘migration’ never, or another policy",
+                ));
+            }
             return match &self.place {
                 None => Ok(None),
                 Some(_) => Err(Error::usage(
@@ -439,6 +449,11 @@ pub struct PageMachine {
     pub place: Option<Arc<Placement>>,
     /// Time of an access to a line of DRAM beside the instructions, in picoseconds.
     pub fast_line_ps: u64,
+    /// Bytes a second over all channels of DRAM, where the tier serves lines; `None` if none makes
+    /// an access wait.
+    pub fast_bandwidth: Option<u64>,
+    /// Channels of DRAM, between which pages are interleaved; 0 counts as 1.
+    pub fast_channels: u32,
     /// What moves to DRAM at once, where the tier serves lines.
     pub fill: Fill,
     /// Time of an access that the migration policy samples.

@@ -19,6 +19,9 @@ pub(super) const NEVER: Nanos = Nanos(u64::MAX);
 /// Moment at which clocks stop, 438 years: a thread that reaches it has impossible counts.
 const LAST: Nanos = Nanos(3 << 62);
 
+/// The last moment in picoseconds at which memory is drawn from.
+const LAST_PICOS: u64 = u64::MAX / 2;
+
 /// State of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
@@ -171,6 +174,19 @@ impl Thread {
     #[inline]
     pub(super) fn computed(&self) -> Nanos {
         Nanos(self.computed_ps / 1000) + self.paused
+    }
+
+    /// Returns the virtual time in picoseconds; half of what a number can hold, 106 days, if it is
+    /// later ([`Thread::is_beyond_picos`]).
+    pub(super) fn picos(&self) -> u64 {
+        let stalled = self.stalled.0.saturating_mul(1000);
+        let all = stalled.saturating_add(self.computed_ps);
+        all.saturating_add(self.picos).min(LAST_PICOS)
+    }
+
+    /// Returns whether [`Thread::picos`] is too far to count on.
+    pub(super) fn is_beyond_picos(&self) -> bool {
+        self.picos() == LAST_PICOS
     }
 
     /// Returns whether the clock is too far to count on.

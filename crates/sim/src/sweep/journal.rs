@@ -261,7 +261,7 @@ mod tests {
     use terrace_policy::prefetch::LifeStory;
 
     use super::*;
-    use crate::pages::{Counts, Latencies, Lifetime, ProgramTime, Times};
+    use crate::pages::{Counts, Drawn, Latencies, Lifetime, ProgramTime, Times};
 
     const OPTIONS: &str = "some machines";
 
@@ -292,6 +292,7 @@ mod tests {
             tier_pages_used: 0,
             full_at: None,
             warmup: Some(0),
+            drawn: Drawn::default(),
             schemes: Vec::new(),
         }
     }

@@ -109,14 +109,19 @@ mod tests {
 
     /// Texts; every setting without names takes some of them.
     const TEXTS: &str = "0 1 2 3 64M 128M pcm flash lru fifo kernel hold off stream linux 700 1us 2us \
-         1TBW 2TBW plain elevator fault never page inclusive none start-gap";
+         1TBW 2TBW 1GB/s 2GB/s plain elevator fault never page inclusive none start-gap";
 
     /// Other settings, beside which each setting has an effect.
-    const BESIDE: [&[(&str, &str)]; 4] = [
+    const BESIDE: [&[(&str, &str)]; 5] = [
         &[],
         &[("prefetch", "readahead")],
         &[("write", "page")],
         &[("migration", "never"), ("slow-line", "1ns")],
+        &[
+            ("migration", "never"),
+            ("slow-line", "1ns"),
+            ("fast-bandwidth", "1GB/s"),
+        ],
     ];
 
     /// Returns the machine of these settings.

@@ -1,5 +1,6 @@
 //! The page simulator: worked examples, a slow twin, and laws that hold for every machine.
 
+mod bandwidth;
 mod bypass;
 mod counting;
 mod curve;

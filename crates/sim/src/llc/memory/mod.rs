@@ -3,8 +3,8 @@
 //! Reads are served in the order of their arrival. Writes wait in the buffer until their bank and
 //! the bus are idle; a write to a full buffer waits until the oldest write is done (Fedorov 2016,
 //! 2.4.4), and half of the buffer is written with it, as turning the bus takes time. A row stays
-//! open until another row of its bank is needed. The bank of a row is a hash of its number, so that
-//! a line and its victim are rarely in one bank (Zhang et al., MICRO 2000).
+//! open until another row of its bank is needed. The bank of a row is a hash of its number
+//! ([`interleaved`]), so that a line and its victim are rarely in one bank.
 //!
 //! A bank opens a row no sooner than the row cycle (tRC) after the one before, and all banks
 //! together no more than four in a time (tFAW); lines of an open row follow each other as fast as
@@ -21,9 +21,8 @@ use std::collections::VecDeque;
 use std::ops::Sub;
 
 use terrace_base::{Bytes, Error, Nanos, Result};
-use terrace_device::{Consumed, Energy, Figure, Technology, Unit, lifetime};
-
-use super::bus::Bus;
+use terrace_device::channels::interleaved;
+use terrace_device::{Bus, Consumed, Energy, Figure, Technology, Unit, lifetime};
 
 /// Bytes of a row, as in a DDR3 module.
 pub const ROW_BYTES: u64 = 8192;
@@ -150,7 +149,6 @@ impl Chips {
             opened: VecDeque::with_capacity(KNOWN_ROWS + 1),
             clear: 0,
             bus: Bus::new(
-                transfer,
                 picos(&technology.write_to_read).unwrap_or(0),
                 picos(&technology.read_to_write).unwrap_or(0),
             ),
@@ -285,8 +283,7 @@ impl Memory {
     #[inline]
     fn bank(&self, line: u64) -> (usize, u64) {
         let row = line / self.lines_a_row;
-        let mixed = row ^ row >> 4 ^ row >> 8 ^ row >> 12;
-        ((mixed % BANKS as u64) as usize, row)
+        (interleaved(row, BANKS as u64) as usize, row)
     }
 
     /// Transfers a line as soon as its bank is ready, and returns the time of completion.
@@ -310,7 +307,7 @@ impl Memory {
             (false, false) => read,
         };
         let data = start + latency.saturating_sub(self.transfer);
-        let done = self.bus.transfer(data, write);
+        let done = self.bus.transfer(data, self.transfer, write);
         let bank = &mut self.banks[index];
         bank.done = bank.done.max(done);
         bank.ready = (done + self.transfer).saturating_sub(same_row).max(start);

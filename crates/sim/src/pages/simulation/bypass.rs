@@ -5,6 +5,7 @@ use terrace_base::Nanos;
 use terrace_policy::migration::{Access, Move, Side};
 use terrace_policy::replacement::PageId;
 
+use super::super::bandwidth::Passed;
 use super::super::cost::Shootdown;
 use super::super::lines::{ALL, Sectors, costs, shootdowns};
 use super::super::settings::{Fill, Inclusion};
@@ -36,6 +37,7 @@ impl Simulation {
         }
         if placed {
             self.counts.placed_accesses += 1;
+            self.wait_for_channel(index, page, Side::Fast);
             return;
         }
         if self.store.flags(page).any(Flags::PLACED) {
@@ -82,8 +84,14 @@ impl Simulation {
             is_fast = sectors.here & bit != 0;
             sectors.here |= bit;
             sectors.dirty |= bit * u64::from(write);
+            if let Some(bandwidth) = lines.bandwidth.as_mut().filter(|_| !is_fast) {
+                // DRAM takes it in, for which nobody waits.
+                bandwidth.occupy(Side::Fast, page, self.threads[index].picos());
+            }
         }
-        if !is_fast {
+        let side = if is_fast { Side::Fast } else { Side::Slow };
+        self.wait_for_channel(index, page, side);
+        if !is_fast && let Some(lines) = &self.lines {
             let thread = &mut self.threads[index];
             writes &= !lines.cached[thread.program];
             self.counts.slow_accesses += 1;
@@ -103,6 +111,35 @@ impl Simulation {
             false => Flags::ACCESSED,
         };
         self.store.set(page, flags);
+    }
+
+    /// Has a thread wait until a line of a page can pass the channel of its memory.
+    #[inline]
+    pub(super) fn wait_for_channel(&mut self, index: usize, page: PageId, side: Side) {
+        let Some(lines) = &mut self.lines else { return };
+        if let Some(bandwidth) = &mut lines.bandwidth {
+            let lost = bandwidth.serve(side, page, &mut self.threads[index]);
+            *self.times.wait_of(side) += lost;
+        }
+    }
+
+    /// Has lines of a page pass the channels of both memories from now on.
+    fn pass_channels(&mut self, index: usize, page: PageId, lines: u64) -> Passed {
+        let now = self.threads[index].picos();
+        let bandwidth = self
+            .lines
+            .as_mut()
+            .and_then(|lines| lines.bandwidth.as_mut());
+        bandwidth.map_or_else(Passed::default, |bandwidth| {
+            bandwidth.pass(page, lines, now)
+        })
+    }
+
+    /// Has a thread wait until what it moves has passed.
+    fn wait_until_passed(&mut self, index: usize, passed: Passed) {
+        for side in [Side::Slow, Side::Fast] {
+            *self.times.wait_of(side) += passed.wait(side, &mut self.threads[index]);
+        }
     }
 
     /// Whether the trace of a thread has passed caches: what it writes comes back by itself.
@@ -202,8 +239,11 @@ impl Simulation {
         let Some(lines) = &mut self.lines else { return };
         match self.settings.fill {
             Fill::Page => {
-                self.counts.move_reads += u64::from(ALL.count_ones());
+                let all = u64::from(ALL.count_ones());
+                self.counts.move_reads += all;
+                let passed = self.pass_channels(index, page, all);
                 self.spend(index, Part::Copy, Way::Near);
+                self.wait_until_passed(index, passed);
             }
             Fill::Sectors => {
                 let none = Sectors { here: 0, dirty: 0 };
@@ -228,9 +268,11 @@ impl Simulation {
         self.wear(page, copied);
         let copied = u64::from(copied.count_ones());
         self.counts.move_writes += copied;
+        let passed = self.pass_channels(index, page, copied);
         let time = Nanos(self.settings.copy_out().0 * copied / 64);
         self.times.copy += time;
         self.threads[index].lose(time);
+        self.wait_until_passed(index, passed);
     }
 
     /// Counts a write of some lines of a page that lies in slow memory, a bit each.

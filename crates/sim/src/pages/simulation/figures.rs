@@ -5,7 +5,7 @@ use terrace_policy::prefetch::{Engine, LifeStory};
 use super::Simulation;
 use crate::intern::PageTable;
 use crate::pages::count::Times;
-use crate::pages::outcome::{Outcome, Reading};
+use crate::pages::outcome::{Drawn, Outcome, Reading};
 use crate::pages::threads::Thread;
 
 impl Simulation {
@@ -26,6 +26,15 @@ impl Simulation {
         }
     }
 
+    /// Returns the bytes that were drawn from each memory.
+    fn drawn(&self) -> Drawn {
+        let bandwidth = self
+            .lines
+            .as_ref()
+            .and_then(|lines| lines.bandwidth.as_ref());
+        bandwidth.map_or_else(Drawn::default, |bandwidth| bandwidth.drawn())
+    }
+
     /// Returns the values of all counters.
     pub(super) fn reading(&self) -> Reading {
         let engine = self.engine.as_ref();
@@ -40,6 +49,7 @@ impl Simulation {
             },
             slot_writes: self.store.writes().to_vec(),
             places: self.store.places(),
+            drawn: self.drawn(),
             clocks: self.threads.iter().map(Thread::clock).collect(),
         }
     }

@@ -201,13 +201,22 @@ impl Simulation {
     /// # Errors
     /// A failure if one has.
     pub fn expect_sound_clocks(&self) -> Result<()> {
-        match self.threads.iter().any(Thread::is_beyond) {
-            false => Ok(()),
-            true => Err(Error::failure(
+        if self.threads.iter().any(Thread::is_beyond) {
+            return Err(Error::failure(
                 "a thread of the trace would run for more than 400 years; its instruction counts \
                  cannot be right, or the time of an instruction is too long",
-            )),
+            ));
         }
+        let is_limited = |lines: &Lines| lines.bandwidth.is_some();
+        if self.lines.as_deref().is_some_and(is_limited)
+            && self.threads.iter().any(Thread::is_beyond_picos)
+        {
+            return Err(Error::failure(
+                "a thread of the trace would run for more than 106 days, too long for a limit of bandwidth; \
+                 give ‘bandwidth’ none without ‘fast-bandwidth’, or a shorter trace",
+            ));
+        }
+        Ok(())
     }
 
     /// Adds touches of a program; `None` ends it.

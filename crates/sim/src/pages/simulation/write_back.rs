@@ -4,7 +4,7 @@
 //! in memory. So it touches no page, and no policy sees it but one of migration that asks a memory
 //! which counts what reaches it.
 
-use terrace_policy::migration::Access;
+use terrace_policy::migration::{Access, Side};
 use terrace_policy::replacement::PageId;
 
 use super::super::store::Flags;
@@ -34,14 +34,19 @@ impl Simulation {
     /// Takes a line that a cache writes back, where slow memory serves lines: it goes to where the
     /// page lies. Slow memory is busy with it for as long as with a write of the thread, which
     /// waits; that is an upper bound, as memories with a queue of writes let threads go on until it
-    /// is full.
+    /// is full. Where a memory's bandwidth is limited, the thread waits for its channel, DRAM's
+    /// too.
     pub(super) fn write_line(&mut self, index: usize, page: PageId, target: Target) {
         self.count_write_back(index);
         let Some(lines) = &mut self.lines else { return };
         let flags = self.store.flags(page);
         let is_known = flags.any(Flags::KNOWN) && !flags.any(Flags::PLACED);
-        if lines.is_placed(target.site) || !is_known {
-            // In DRAM, or given back, or from before the trace.
+        if lines.is_placed(target.site) {
+            self.wait_for_channel(index, page, Side::Fast);
+            return;
+        }
+        if !is_known {
+            // Given back, or from before the trace.
             return;
         }
         let bit = 1 << target.line;
@@ -52,9 +57,12 @@ impl Simulation {
                 sectors.dirty |= bit;
             }
             self.store.set(page, Flags::DIRTY);
+            self.wait_for_channel(index, page, Side::Fast);
         } else {
             self.counts.slow_writes += 1;
-            let lost = self.threads[index].lose_picos(lines.slower.write_ps);
+            let slower = lines.slower.write_ps;
+            self.wait_for_channel(index, page, Side::Slow);
+            let lost = self.threads[index].lose_picos(slower);
             self.times.slow_lines += lost;
             self.wear(page, bit);
         }

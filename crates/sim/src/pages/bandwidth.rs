@@ -1,0 +1,94 @@
+//! The channels of DRAM and of slow memory that serves lines, if what passes them is limited.
+
+use terrace_base::Nanos;
+use terrace_device::Channels;
+use terrace_policy::migration::Side;
+use terrace_policy::replacement::PageId;
+
+use super::outcome::Drawn;
+use super::settings::PageMachine;
+use super::threads::Thread;
+
+/// The channels of both memories; `None` for one that never keeps anything waiting.
+pub(super) struct Bandwidth {
+    fast: Option<Channels>,
+    slow: Option<Channels>,
+}
+
+/// When lines that move have passed the channels of each memory, in picoseconds.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Passed {
+    fast: u64,
+    slow: u64,
+}
+
+impl Bandwidth {
+    /// Returns the channels of a machine; `None` if neither of its memories has a limit.
+    pub(super) fn of(settings: &PageMachine) -> Option<Self> {
+        let timing = settings.tier.timing;
+        let devices = u64::from(settings.tier.devices.max(1));
+        let all = u64::from(timing.channels.max(1)) * devices;
+        let fast = settings.fast_bandwidth;
+        let fast = fast.map(|rate| Channels::new(rate, settings.fast_channels.into()));
+        let slow = timing.bandwidth;
+        let slow = slow.map(|rate| Channels::new(rate.saturating_mul(devices), all));
+        (fast.is_some() || slow.is_some()).then_some(Self { fast, slow })
+    }
+
+    /// Has a thread wait until a line of a page can pass; returns the time lost.
+    pub(super) fn serve(&mut self, side: Side, page: PageId, thread: &mut Thread) -> Nanos {
+        let Some(channels) = self.side(side) else {
+            return Nanos::ZERO;
+        };
+        let now = thread.picos();
+        let passes = channels.transfer(page.0.into(), 1, now);
+        thread.lose_picos(passes.begin - now)
+    }
+
+    /// Has a line of a page pass that comes at this moment, for which nobody waits.
+    pub(super) fn occupy(&mut self, side: Side, page: PageId, now: u64) {
+        if let Some(channels) = self.side(side) {
+            channels.transfer(page.0.into(), 1, now);
+        }
+    }
+
+    /// Has lines of a page pass both memories that move at this moment.
+    pub(super) fn pass(&mut self, page: PageId, lines: u64, now: u64) -> Passed {
+        let end = |channels: &mut Option<Channels>| {
+            let channels = channels.as_mut().filter(|_| lines > 0);
+            channels.map_or(now, |channels| {
+                channels.transfer(page.0.into(), lines, now).end
+            })
+        };
+        Passed {
+            fast: end(&mut self.fast),
+            slow: end(&mut self.slow),
+        }
+    }
+
+    /// Returns the bytes that were drawn.
+    pub(super) fn drawn(&self) -> Drawn {
+        Drawn {
+            fast: self.fast.as_ref().map(Channels::bytes),
+            slow: self.slow.as_ref().map(Channels::bytes),
+        }
+    }
+
+    fn side(&mut self, side: Side) -> Option<&mut Channels> {
+        match side {
+            Side::Fast => self.fast.as_mut(),
+            Side::Slow => self.slow.as_mut(),
+        }
+    }
+}
+
+impl Passed {
+    /// Has a thread wait until lines have passed a memory; returns the time lost.
+    pub(super) fn wait(self, side: Side, thread: &mut Thread) -> Nanos {
+        let end = match side {
+            Side::Fast => self.fast,
+            Side::Slow => self.slow,
+        };
+        thread.lose_picos(end.saturating_sub(thread.picos()))
+    }
+}

@@ -1,0 +1,258 @@
+//! Memories of limited bandwidth: what threads draw, by what memories give and latencies allow.
+
+use proptest::prelude::*;
+use terrace_base::Nanos;
+use terrace_policy::migration::Spec;
+use terrace_policy::write;
+use terrace_sim::pages::{Fill, Outcome, PageMachine, ThreadOrder};
+use terrace_trace::Access;
+
+use crate::machine::{requests, settings, simulate, simulate_traces, touch};
+
+/// Slow memory of 6.6 GB/s whose lines take 305 ns, as those of a module of 3D XPoint; lines of
+/// DRAM take 15 ns. All threads begin together.
+fn machine(migration: &str) -> PageMachine {
+    let mut machine = settings(8);
+    machine.migration = Spec::parse(migration).unwrap();
+    machine.thread_order = ThreadOrder::Together;
+    machine.fast_line_ps = 15_000;
+    machine.tier.line_ps = Some(305_000);
+    machine.tier.timing.bandwidth = Some(6_600_000_000);
+    machine
+}
+
+/// Threads that read lines one after the other without computing, each of a page of its own.
+fn readers(threads: u16, lines: u64) -> Vec<Access> {
+    let line = |line: u64| {
+        let of = move |thread: u16| {
+            let mut access = touch(thread, 0, thread.into(), false);
+            access.address += line % 64 * 64;
+            access
+        };
+        (0..threads).map(of)
+    };
+    (0..lines).flat_map(line).collect()
+}
+
+fn near(found: Option<f64>, wanted: f64, within: f64) -> bool {
+    found.is_some_and(|found| (found / wanted - 1.0).abs() < within)
+}
+
+/// Without a limit 64 threads draw 64 x 64 bytes in 305 ns, 13.4 GB/s.
+#[test]
+fn many_threads_draw_what_slow_memory_gives() {
+    let drawn = |bandwidth| {
+        let mut machine = machine("never");
+        machine.tier.timing.bandwidth = bandwidth;
+        let outcome = simulate(machine, &[readers(64, 2000)], 977);
+        let bytes = (64 * outcome.counts.slow_reads) as f64;
+        assert_eq!(outcome.counts.slow_reads, 64 * 2000);
+        (bytes / outcome.time().0 as f64, outcome)
+    };
+    let (unlimited, outcome) = drawn(None);
+    assert!(
+        near(Some(unlimited), 64.0 * 64.0 / 305.0, 0.01),
+        "{unlimited}"
+    );
+    assert_eq!(
+        (outcome.drawn.slow, outcome.times.slow_wait),
+        (None, Nanos(0))
+    );
+    let (limited, outcome) = drawn(Some(6_600_000_000));
+    assert!(limited < 6.6 && near(Some(limited), 6.6, 0.01), "{limited}");
+    assert_eq!(outcome.drawn.slow, Some(64 * 64 * 2000));
+    assert!(near(outcome.rate(outcome.drawn.slow), 6.6e9, 0.01));
+    assert_eq!(outcome.drawn.fast, None);
+    // A round of all threads takes 64 lines of 9.70 ns, of which each waits all but its 305 ns.
+    let waited = 64.0 * 2000.0 * (64.0 * 9.697 - 305.0);
+    assert!(
+        near(Some(outcome.times.slow_wait.0 as f64), waited, 0.01),
+        "{}",
+        outcome.times.slow_wait
+    );
+}
+
+/// One thread has one line under way, of 305 ns, and never waits; it draws 64 bytes in that time.
+#[test]
+fn one_thread_draws_what_its_latency_allows() {
+    let outcome = simulate(machine("never"), &[readers(1, 10_000)], 977);
+    assert_eq!(outcome.times.slow_wait, Nanos(0));
+    assert!(near(outcome.rate(outcome.drawn.slow), 64.0 / 305e-9, 0.001));
+    // At 100 MB/s a line takes 640 ns, longer than its latency.
+    let mut slow = machine("never");
+    slow.tier.timing.bandwidth = Some(100_000_000);
+    let outcome = simulate(slow, &[readers(1, 10_000)], 977);
+    assert!(near(outcome.rate(outcome.drawn.slow), 1e8, 0.001));
+}
+
+/// All pages are in DRAM, whose channels are as many as the threads that use them.
+#[test]
+fn dram_gives_what_it_has_through_its_channels() {
+    let run = |channels, bandwidth| {
+        let mut machine = machine("benefit");
+        (machine.fast_bandwidth, machine.fast_channels) = (Some(bandwidth), channels);
+        simulate(machine, &[readers(8, 5000)], 977)
+    };
+    // 8 x 64 bytes in 15 ns are 34 GB/s.
+    for (channels, bandwidth, drawn) in [
+        (1, 20e9, 20e9),
+        (1, 50e9, 8.0 * 64.0 / 15e-9),
+        (8, 20e9, 20e9),
+        (8, 50e9, 8.0 * 64.0 / 15e-9),
+    ] {
+        let outcome = run(channels, bandwidth as u64);
+        assert_eq!(outcome.counts.slow_accesses, 0);
+        assert_eq!(outcome.drawn.slow, Some(0));
+        let found = outcome.rate(outcome.drawn.fast);
+        assert!(
+            near(found, drawn, 0.01),
+            "{channels} {bandwidth}: {found:?}"
+        );
+        // Threads that begin together wait for each other once at most.
+        let once = Nanos(8 * 15);
+        assert_eq!(outcome.times.fast_wait > once, drawn == bandwidth);
+        // Times of the threads add up to their clocks, all of which end together.
+        let all = outcome.times.compute + outcome.times.fast_wait;
+        assert!(near(
+            Some(all.0 as f64),
+            8.0 * outcome.time().0 as f64,
+            0.01
+        ));
+    }
+}
+
+/// A device more is as much bandwidth more.
+#[test]
+fn devices_add_up() {
+    let mut machine = machine("never");
+    machine.tier.devices = 2;
+    let outcome = simulate(machine, &[readers(128, 1000)], 977);
+    assert!(near(outcome.rate(outcome.drawn.slow), 13.2e9, 0.01));
+}
+
+/// A page of 64 lines takes 64 x 9.70 ns to leave slow memory, and its copy 4.
+#[test]
+fn a_page_that_moves_occupies_its_channels() {
+    let run = |bandwidth: Option<u64>, fast: Option<u64>| {
+        let mut machine = machine("sampled:interval=1us,every=1,seen=1");
+        (machine.dram_pages, machine.fast_bandwidth) = (1, fast);
+        machine.tier.timing.bandwidth = bandwidth;
+        let all: Vec<_> = (0..200)
+            .map(|at| touch(0, at, u64::from(at > 0), false))
+            .collect();
+        let outcome = simulate(machine, &[all], 7);
+        let counts = outcome.counts;
+        assert_eq!((counts.move_reads, counts.move_writes), (64, 64));
+        outcome
+    };
+    let free = run(None, None);
+    assert_eq!(free.times.slow_wait + free.times.fast_wait, Nanos(0));
+    let slow = run(Some(6_600_000_000), None);
+    // The demotion writes slow memory for 620.6 ns, of which it took 1000 anyway; the promotion
+    // reads it for 620.6, of which 4 are its copy.
+    let waited = slow.times.slow_wait.0;
+    assert!((615..=617).contains(&waited), "{waited}");
+    let served = slow.counts.slow_accesses;
+    assert_eq!(slow.drawn.slow, Some(64 * (128 + served)));
+    assert_eq!(slow.time().0 - free.time().0, waited);
+    // At 3.3 GB/s DRAM takes 1241 ns a page: 241 more than the demotion, and 1237 than the
+    // promotion, behind which its lines take 4 ns more than DRAM's latency.
+    let both = run(Some(6_600_000_000), Some(3_300_000_000));
+    let moved = (241 + 1237 - 616) as i64;
+    let lines = both.times.fast_wait.0 as i64 - moved;
+    let per_line = (64e12 / 3.3e9 - 16_000.0) / 1000.0;
+    let most = per_line * (200 - served) as f64;
+    assert!((0..=most as i64 + 3).contains(&lines), "{lines} of {most}");
+    assert_eq!(both.drawn.fast, Some(64 * (128 + 200 - served)));
+}
+
+/// What caches write back draws from slow memory as well, and from DRAM.
+#[test]
+fn lines_that_are_written_back_are_drawn() {
+    let run = |migration| {
+        let rows: Vec<_> = (0..100).map(|at| touch(0, at, at % 2, at >= 50)).collect();
+        let mut machine = machine(migration);
+        machine.fast_bandwidth = Some(1_000_000_000);
+        let outcome = simulate_traces(machine, vec![requests(&rows, 7)]);
+        assert_eq!(outcome.counts.line_writebacks, 50);
+        outcome.drawn
+    };
+    let (slow, fast) = (run("never"), run("benefit"));
+    assert_eq!((slow.slow, slow.fast), (Some(64 * 100), Some(0)));
+    assert_eq!((fast.slow, fast.fast), (Some(0), Some(64 * 100)));
+}
+
+#[test]
+fn figures_begin_behind_the_warm_up() {
+    let mut machine = machine("never");
+    machine.warmup = 600;
+    let outcome = simulate(machine, &[readers(1, 1000)], 977);
+    assert_eq!(outcome.drawn.slow, Some(64 * 400));
+}
+
+#[test]
+fn channels_of_dram_without_bandwidth_are_refused() {
+    let refused = |machine: &PageMachine| machine.bypass().unwrap_err().to_string();
+    let mut machine = machine("never");
+    machine.fast_channels = 2;
+    assert!(refused(&machine).contains("‘fast-bandwidth’"));
+    machine.fast_bandwidth = Some(1_000_000_000);
+    assert!(machine.bypass().is_ok());
+    machine.migration = Spec::parse("fault").unwrap();
+    assert!(refused(&machine).contains("‘migration’"));
+}
+
+fn figures(outcome: &Outcome) -> (Nanos, Nanos) {
+    (
+        outcome.time(),
+        outcome.times.fast_wait + outcome.times.slow_wait,
+    )
+}
+
+proptest! {
+    /// No thread draws more than memories give, or waits where bandwidth is more than all threads
+    /// can draw; times of threads add up.
+    #[test]
+    fn nothing_is_drawn_that_is_not_there(
+        rows in prop::collection::vec((0..6_u16, 0..20_u64, 0..64_u64, any::<bool>()), 1..200),
+        rate in 1..40_u64, fast in 1..40_u64, channels in 1..5_u32, sectors: bool,
+    ) {
+        let rows: Vec<_> = rows.into_iter().enumerate().map(|(at, (thread, page, line, write))| {
+            let mut access = touch(thread, at as u64, page, write);
+            access.address += 64 * line;
+            access
+        }).collect();
+        for migration in ["never", "benefit:every=1,turns=0.06,slack=1", "sampled:interval=1us,every=1,seen=1"] {
+            let mut machine = machine(migration);
+            machine.fill = if sectors { Fill::Sectors } else { Fill::Page };
+            machine.writing.schemes = write::Spec::parse_list("lines").unwrap();
+            machine.writing.pages = 20;
+            machine.tier.timing.channels = channels;
+            machine.fast_channels = channels;
+            machine.tier.timing.bandwidth = Some(rate * 1_000_000_000);
+            machine.fast_bandwidth = Some(fast * 1_000_000_000);
+            let outcome = simulate(machine.clone(), std::slice::from_ref(&rows), 31);
+            let counts = &outcome.counts;
+            let slow = counts.slow_reads + counts.slow_writes + counts.move_reads + counts.move_writes;
+            prop_assert_eq!(outcome.drawn.slow, Some(64 * slow));
+            // What is under way at the end is not over: a page at most for each thread.
+            let over = |drawn: Option<u64>| drawn.unwrap_or(0).saturating_sub(6 * 4096 + 64) as f64;
+            let time = outcome.time().0 as f64 + 1.0;
+            prop_assert!(over(outcome.drawn.slow) <= rate as f64 * time, "{}", migration);
+            prop_assert!(over(outcome.drawn.fast) <= fast as f64 * time, "{}", migration);
+            machine.tier.timing.bandwidth = None;
+            (machine.fast_bandwidth, machine.fast_channels) = (None, 1);
+            let free = simulate(machine.clone(), std::slice::from_ref(&rows), 31);
+            prop_assert_eq!(free.times.slow_wait + free.times.fast_wait, Nanos(0));
+            if migration == "never" {
+                prop_assert!(free.time() <= outcome.time());
+                machine.tier.timing.bandwidth = Some(1_000_000_000_000_000);
+                machine.fast_bandwidth = Some(1_000_000_000_000_000);
+                let wide = simulate(machine, std::slice::from_ref(&rows), 31);
+                let (time, waited) = figures(&wide);
+                prop_assert!(waited < Nanos(1 + rows.len() as u64 / 50), "{}", waited);
+                prop_assert!(time <= free.time() + waited);
+            }
+        }
+    }
+}
