@@ -19,6 +19,7 @@ pub mod benefit;
 mod counts;
 pub mod fault;
 pub mod hot;
+pub mod interleave;
 mod make;
 pub mod never;
 mod registry;

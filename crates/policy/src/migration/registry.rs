@@ -1,7 +1,7 @@
 //! Every migration policy, by the name that users write.
 
 use super::make::{Entry, Make};
-use super::{benefit, fault, hot, never, sampled, write_aware};
+use super::{benefit, fault, hot, interleave, never, sampled, write_aware};
 use crate::params::Params;
 use crate::registry;
 
@@ -9,6 +9,7 @@ use crate::registry;
 pub const REGISTRY: &[Entry] = &[
     fault::ENTRY,
     never::ENTRY,
+    interleave::ENTRY,
     sampled::ENTRY,
     hot::ENTRY,
     benefit::ENTRY,

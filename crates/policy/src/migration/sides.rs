@@ -34,11 +34,16 @@ impl Sides {
 
     /// Places a new page on the fast side if there is room. A known page stays where it is.
     pub(super) fn came(&mut self, page: PageId) -> Side {
+        self.came_to(page, Side::Fast)
+    }
+
+    /// Places a new page on this side, if there is room. A known page stays where it is.
+    pub(super) fn came_to(&mut self, page: PageId, side: Side) -> Side {
         if let Some(side) = self.of(page) {
             return side;
         }
         let side = match self.has_room() {
-            true => Side::Fast,
+            true => side,
             false => Side::Slow,
         };
         self.put(page, Some(side));

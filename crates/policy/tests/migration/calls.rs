@@ -16,6 +16,8 @@ const APART: u32 = 3;
 /// seen.
 pub const TRIED: &[&str] = &[
     "never",
+    "interleave",
+    "interleave:fast=2,slow=3",
     "sampled:interval=40us",
     "sampled:interval=100us,seen=1",
     "sampled:interval=30us,every=3",

@@ -21,6 +21,15 @@ pub fn twin(text: &str, room: usize) -> Box<dyn Migration> {
     };
     match name {
         "never" => Box::new(Never),
+        "interleave" => Box::new(Interleave {
+            round: {
+                let side = |side, weight| vec![side; weight as usize];
+                let fast = side(Side::Fast, number(&mut params, "fast", 4.0));
+                [fast, side(Side::Slow, number(&mut params, "slow", 1.0))].concat()
+            },
+            log: Vec::new(),
+            sides,
+        }),
         "sampled" => Box::new(Sampled {
             interval: time(&mut params, "interval"),
             every: number(&mut params, "every", 0.0) as u32,
@@ -131,6 +140,37 @@ impl Migration for Never {
     }
     fn gone(&mut self, _: PageId) {}
     fn stays(&mut self, _: PageId, _: Side) {}
+}
+
+struct Interleave {
+    /// Sides in their order.
+    round: Vec<Side>,
+    /// Pages that were new.
+    log: Vec<PageId>,
+    sides: Sides,
+}
+
+impl Migration for Interleave {
+    fn came(&mut self, page: PageId) -> Side {
+        if let Some(side) = self.sides.sides.get(&page) {
+            return *side;
+        }
+        let turn = self.round[self.log.len() % self.round.len()];
+        let side = if self.sides.has_room() {
+            turn
+        } else {
+            Side::Slow
+        };
+        self.log.push(page);
+        self.sides.sides.insert(page, side);
+        side
+    }
+    fn gone(&mut self, page: PageId) {
+        self.sides.sides.remove(&page);
+    }
+    fn stays(&mut self, page: PageId, side: Side) {
+        self.sides.stays(page, side);
+    }
 }
 
 struct Sampled {

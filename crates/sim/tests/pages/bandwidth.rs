@@ -166,6 +166,40 @@ fn a_page_that_moves_occupies_its_channels() {
     assert_eq!(both.drawn.fast, Some(64 * (128 + 200 - served)));
 }
 
+/// Threads that read lines of all pages alike, each in an order of its own.
+fn spread(threads: u16, lines: u64, pages: u64) -> Vec<Access> {
+    let of = |line: u64, thread: u64| {
+        let mixed = (line * u64::from(threads) + thread).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        touch(thread as u16, 0, (mixed >> 32) % pages, false)
+    };
+    let round = |line| (0..u64::from(threads)).map(move |thread| of(line, thread));
+    (0..lines).flat_map(round).collect()
+}
+
+/// DRAM gives 20 GB/s, slow memory 5, both together 25 if DRAM serves four lines of five.
+#[test]
+fn interleaved_pages_draw_what_both_memories_give() {
+    let rate = |migration: &str, dram| {
+        let mut machine = machine(migration);
+        (machine.dram_pages, machine.fast_bandwidth) = (dram, Some(20_000_000_000));
+        machine.tier.timing.bandwidth = Some(5_000_000_000);
+        let outcome = simulate(machine, &[spread(64, 3000, 100)], 977);
+        (64 * 64 * 3000) as f64 / outcome.time().0 as f64
+    };
+    assert!(near(Some(rate("hot", 100)), 20.0, 0.02), "all in DRAM");
+    assert!(near(Some(rate("never", 100)), 5.0, 0.02), "none in DRAM");
+    let both = rate("interleave:fast=4,slow=1", 100);
+    assert!((22.5..25.0).contains(&both), "{both}");
+    // Half of the lines at 5 GB/s are as many at a time as 10 GB/s.
+    let even = rate("interleave:fast=1,slow=1", 100);
+    assert!(near(Some(even), 10.0, 0.05), "{even}");
+    let full = rate("interleave:fast=4,slow=1", 50);
+    assert!(
+        near(Some(full), 10.0, 0.05),
+        "{full}: DRAM had room for half"
+    );
+}
+
 /// What caches write back draws from slow memory as well, and from DRAM.
 #[test]
 fn lines_that_are_written_back_are_drawn() {
