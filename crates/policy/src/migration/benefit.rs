@@ -69,9 +69,8 @@ impl Benefit {
         let estimates = self.counts.estimates(&self.trade.sides);
         let lost = self.trade.of_samples(self.trade.costs().line_ps);
         let worth = Worth {
-            seen: &estimates,
             each: self.trade.expect() * lost as f64,
-            leaving: &|_| 0.0,
+            ..Worth::of(&estimates)
         };
         let kept = self.trade.exchange(&worth, time, plan);
         self.counts.scale(kept);
@@ -104,7 +103,8 @@ impl Migration for Benefit {
         let Some(side) = self.trade.sides.of(access.page) else {
             return;
         };
-        self.trade.see(side, self.trade.costs().line_ps);
+        self.trade
+            .see(side == Side::Fast, self.trade.costs().line_ps);
         self.counts.add(access.page);
         if self.trade.is_due() {
             self.exchange(time, plan);

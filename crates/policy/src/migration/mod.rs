@@ -10,16 +10,20 @@
 //!    accessed between two scans ([`Migration::next_scan`]), and the first access to a page of
 //!    [`Plan::hints`] since it was named, which costs a fault. Each says whether it wrote, as far
 //!    as processors tell: samples are of loads or stores, pages have dirty bits, faults a kind;
-//! 3. carries out [`Plan::moves`] in their order.
+//! 3. before each of these accesses tells a policy that weighs it ([`Migration::weighs_loads`])
+//!    what accesses have taken so far;
+//! 4. carries out [`Plan::moves`] in their order.
 //!
 //! To add a policy: copy [`mod@never`], or [`sampled`] for one that moves pages, name it in
 //! [`REGISTRY`], and give it a slow twin in `tests/migration/slow.rs`.
 
+pub mod balance;
 pub mod benefit;
 mod counts;
 pub mod fault;
 pub mod hot;
 pub mod interleave;
+mod loads;
 mod make;
 pub mod never;
 mod registry;
@@ -31,6 +35,7 @@ pub mod write_aware;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+pub use loads::{Load, Loads};
 pub use make::{Costs, Entry, Made, Make, Spec};
 pub use registry::REGISTRY;
 
@@ -125,7 +130,16 @@ pub trait Migration: Send {
         false
     }
 
-    /// Handles one access of those.
+    /// Whether the policy wants to be told what accesses take ([`Migration::loaded`]).
+    fn weighs_loads(&self) -> bool {
+        false
+    }
+
+    /// Handles what accesses to both memories have taken so far. Before it is told, all there is
+    /// are [`Costs`].
+    fn loaded(&mut self, _loads: Loads) {}
+
+    /// Handles one access of [`Migration::every`].
     fn sampled(&mut self, _access: Access, _time: Duration, _plan: &mut Plan) {}
 
     /// When the accessed pages should be listed next; `None` if never.

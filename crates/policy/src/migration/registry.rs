@@ -1,7 +1,7 @@
 //! Every migration policy, by the name that users write.
 
 use super::make::{Entry, Make};
-use super::{benefit, fault, hot, interleave, never, sampled, write_aware};
+use super::{balance, benefit, fault, hot, interleave, never, sampled, write_aware};
 use crate::params::Params;
 use crate::registry;
 
@@ -14,6 +14,7 @@ pub const REGISTRY: &[Entry] = &[
     hot::ENTRY,
     benefit::ENTRY,
     write_aware::ENTRY,
+    balance::ENTRY,
 ];
 
 impl registry::Kind for Make {

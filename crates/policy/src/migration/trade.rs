@@ -1,6 +1,6 @@
 //! Pages that change places where that is expected to save more than it costs, paid out of what
-//! fast memory has saved: what [`mod@super::benefit`] and [`mod@super::write_aware`] have in
-//! common.
+//! fast memory has saved: what [`mod@super::benefit`], [`mod@super::write_aware`] and
+//! [`mod@super::balance`] have in common.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -45,6 +45,20 @@ pub(super) struct Worth<'a> {
     pub(super) each: f64,
     /// Picoseconds that have to be saved beside the costs of moves if this page leaves fast memory.
     pub(super) leaving: &'a dyn Fn(PageId) -> f64,
+    /// By how much more or less may be seen in fast memory for all moves together.
+    pub(super) most: f64,
+}
+
+impl<'a> Worth<'a> {
+    /// Returns that of pages of which so much was seen, as long as that saves nothing.
+    pub(super) fn of(seen: &'a [f64]) -> Self {
+        Self {
+            seen,
+            each: 0.0,
+            leaving: &|_| 0.0,
+            most: f64::INFINITY,
+        }
+    }
 }
 
 /// The sides of pages, and the account of what moves and samples cost and have saved. Times are in
@@ -53,6 +67,8 @@ pub(super) struct Trade {
     settings: Settings,
     costs: Costs,
     pub(super) sides: Sides,
+    /// Picoseconds that an access may lose at most, which samples may cost a share of.
+    stake: u64,
     /// One access in how many is counted now.
     every: u32,
     known: u64,
@@ -70,6 +86,7 @@ impl Trade {
             settings,
             costs: Costs::default(),
             sides: Sides::new(fast),
+            stake: 0,
             known: 0,
             accesses: 0,
             saved: 0,
@@ -81,7 +98,19 @@ impl Trade {
     #[must_use]
     pub(super) fn set_costs(&mut self, costs: Costs) -> f64 {
         self.costs = costs;
+        self.set_stake(costs.line_ps)
+    }
+
+    /// Takes how many picoseconds an access may lose at most; returns the factor for counts so far.
+    #[must_use]
+    pub(super) fn set_stake(&mut self, stake: u64) -> f64 {
+        self.stake = stake;
         self.set_every(self.least_every())
+    }
+
+    /// Returns how many picoseconds an access may lose at most.
+    pub(super) fn stake(&self) -> u64 {
+        self.stake
     }
 
     /// Returns what moves cost.
@@ -106,11 +135,11 @@ impl Trade {
         NonZeroU32::new(self.every)
     }
 
-    /// Takes a sample of a known page, of an access that takes so many picoseconds longer in slow
-    /// memory.
-    pub(super) fn see(&mut self, side: Side, slower: u64) {
-        if side == Side::Fast {
-            self.saved += u128::from(self.of_samples(slower));
+    /// Takes a sample of a known page, of an access that may save so many picoseconds, and does if
+    /// the page lies where it should.
+    pub(super) fn see(&mut self, saves: bool, time: u64) {
+        if saves {
+            self.saved += u128::from(self.of_samples(time));
         }
         self.accesses += u64::from(self.every);
         self.spent += picos(self.costs.sample);
@@ -123,7 +152,7 @@ impl Trade {
 
     /// Returns a time of an access that was counted, with that of the others for which it stands.
     pub(super) fn of_samples(&self, time: u64) -> u64 {
-        u64::from(self.every) * time
+        u64::from(self.every).saturating_mul(time)
     }
 
     /// Returns how many times as much as was seen is expected.
@@ -136,36 +165,77 @@ impl Trade {
     #[must_use]
     pub(super) fn exchange(&mut self, worth: &Worth<'_>, time: Duration, plan: &mut Plan) -> f64 {
         let allowed = self.allowed(time);
-        let batch = picos(self.costs.batch);
         let of = |page: &PageId| worth.seen[page.index()];
+        let mut left = worth.most;
         let mut coming = self.sides.pages(Side::Slow);
         coming.sort_by(|one, other| of(other).total_cmp(&of(one)));
         let mut going = self.sides.pages(Side::Fast);
         going.sort_by(|one, other| of(one).total_cmp(&of(other)));
-        let mut going = going.into_iter();
+        let mut going = going.into_iter().peekable();
         for page in coming {
             let victim = match self.sides.has_room() {
                 true => None,
-                false => match going.next() {
+                false => match going.peek().copied() {
                     None => break,
                     victim => victim,
                 },
             };
             let moves =
                 self.costs.promotion + victim.map_or(Duration::ZERO, |_| self.costs.demotion);
-            let first = if plan.moves.is_empty() { batch } else { 0 };
-            let cost = picos(moves) + first;
+            let cost = self.cost(moves, plan);
             let more = of(&page) - victim.as_ref().map_or(0.0, of);
             let leaving = victim.map_or(0.0, worth.leaving);
             if more * worth.each <= cost as f64 + leaving || self.spent + cost > allowed {
                 break;
             }
+            if more > left {
+                continue;
+            }
+            left -= more;
             self.spent += cost;
             if let Some(victim) = victim {
+                going.next();
                 self.sides.go(victim, Side::Slow, plan);
             }
             self.sides.go(page, Side::Fast, plan);
         }
+        self.looked(time)
+    }
+
+    /// Lets pages leave fast memory, those first of which most was seen, as long as that pays and
+    /// can be paid. Returns the factor for counts so far.
+    #[must_use]
+    pub(super) fn retreat(&mut self, worth: &Worth<'_>, time: Duration, plan: &mut Plan) -> f64 {
+        let allowed = self.allowed(time);
+        let of = |page: &PageId| worth.seen[page.index()];
+        let mut left = worth.most;
+        let mut going = self.sides.pages(Side::Fast);
+        going.sort_by(|one, other| of(other).total_cmp(&of(one)));
+        for page in going {
+            let cost = self.cost(self.costs.demotion, plan);
+            if of(&page) * worth.each <= cost as f64 || self.spent + cost > allowed {
+                break;
+            }
+            if of(&page) > left {
+                continue;
+            }
+            left -= of(&page);
+            self.spent += cost;
+            self.sides.go(page, Side::Slow, plan);
+        }
+        self.looked(time)
+    }
+
+    /// Returns what moves cost, the first ones of a plan with what all of it costs.
+    fn cost(&self, moves: Duration, plan: &Plan) -> u128 {
+        match plan.moves.is_empty() {
+            true => picos(moves) + picos(self.costs.batch),
+            false => picos(moves),
+        }
+    }
+
+    /// Ends a look at all pages; returns the factor for counts so far.
+    fn looked(&mut self, time: Duration) -> f64 {
         self.accesses = 0;
         (-1.0 / LOOKS).exp2() * self.adapt(time)
     }
@@ -184,7 +254,7 @@ impl Trade {
     /// Returns one access in how many may be counted at most.
     fn least_every(&self) -> u32 {
         let sample = picos(self.costs.sample) as f64;
-        let most = self.costs.line_ps as f64 * self.settings.watch;
+        let most = self.stake as f64 * self.settings.watch;
         let paid = if sample > 0.0 { sample / most } else { 0.0 };
         (paid.ceil() as u32).clamp(self.settings.every, u32::MAX / FEWEST)
     }

@@ -100,10 +100,11 @@ impl WriteAware {
         let lost = both.map(|(reads, writes)| reads * read + writes * written * (1.0 + self.wear));
         let worn = LINES * written * self.wear;
         let changed = &self.changed;
+        let lost = lost.collect::<Vec<_>>();
         let worth = Worth {
-            seen: &lost.collect::<Vec<_>>(),
             each: self.trade.expect() * self.trade.of_samples(1) as f64,
             leaving: &|page| if changed[page.index()] { worn } else { 0.0 },
+            ..Worth::of(&lost)
         };
         let kept = self.trade.exchange(&worth, time, plan);
         self.scale(kept);
@@ -155,7 +156,7 @@ impl Migration for WriteAware {
         };
         counts.add(access.page);
         self.changed[access.page.index()] |= side == Side::Fast && access.wrote;
-        self.trade.see(side, slower);
+        self.trade.see(side == Side::Fast, slower);
         if self.trade.is_due() {
             self.exchange(time, plan);
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use terrace_policy::migration::{Access, Costs, Migration, Plan, Side, Spec};
+use terrace_policy::migration::{Access, Costs, Load, Loads, Migration, Plan, Side, Spec};
 use terrace_policy::replacement::PageId;
 
 /// Pages that are drawn.
@@ -30,6 +30,8 @@ pub const TRIED: &[&str] = &[
     "write-aware:every=1,turns=0.3,watch=1",
     "write-aware:every=3,turns=1.5,expect=4,slack=0.2,wear=0",
     "write-aware:every=1,turns=0.06,slack=1,watch=1,expect=30,wear=3",
+    "balance:every=1,turns=0.06,slack=1,watch=1,expect=30",
+    "balance:every=3,turns=0.3,slack=1,watch=1,tolerance=0.3",
 ];
 
 /// What moves cost on a drawn machine.
@@ -47,8 +49,8 @@ pub const COSTS: Costs = Costs {
 pub enum Call {
     Came(PageId),
     Gone(PageId),
-    /// One of the accesses that the policy sees.
-    Sampled(Access, Duration),
+    /// One of the accesses that the policy sees, and what accesses took before it, if that is told.
+    Sampled(Access, Duration, Option<Loads>),
     /// A scan, and the pages that were accessed, a bit each; of four, one was written.
     Scanned(u32, Duration),
     Hinted(Access, Duration, Duration),
@@ -61,7 +63,12 @@ impl Call {
         match *self {
             Self::Came(page) => return Some(policy.came(page)),
             Self::Gone(page) => policy.gone(page),
-            Self::Sampled(access, time) => policy.sampled(access, time, plan),
+            Self::Sampled(access, time, loads) => {
+                if let Some(loads) = loads {
+                    policy.loaded(loads);
+                }
+                policy.sampled(access, time, plan);
+            }
             Self::Scanned(bits, time) => {
                 let accessed = (0..PAGES).filter(|page| bits >> page & 1 == 1);
                 let access = |page| Access {
@@ -98,6 +105,7 @@ pub fn calls() -> impl Strategy<Value = Vec<Call>> {
     let step = (page, 0..20_u8, 0..20_u64, any::<u32>(), 0..200_u64, side);
     prop::collection::vec(step, 0..400).prop_map(|steps| {
         let mut micros = 0;
+        let mut loads = Loads::default();
         let calls = steps
             .into_iter()
             .map(|(page, kind, wait, bits, waited, side)| {
@@ -111,7 +119,19 @@ pub fn calls() -> impl Strategy<Value = Vec<Call>> {
                     5..=7 => Call::Scanned(bits, time),
                     8..=11 => Call::Hinted(access, Duration::from_micros(waited), time),
                     12 if bits % 4 == 0 => Call::Stays(page, side),
-                    _ => Call::Sampled(access, time),
+                    _ => {
+                        let told = (bits % 4 == 1).then(|| {
+                            let of = |load: Load, shift: u32| Load {
+                                accesses: load.accesses + u64::from(bits >> shift & 0xF),
+                                took_ps: load.took_ps + u64::from(bits >> shift & 0xFF0) * 25_000,
+                                idle_ps: 400_000,
+                            };
+                            loads.fast = of(loads.fast, 2);
+                            loads.slow = of(loads.slow, 14);
+                            loads
+                        });
+                        Call::Sampled(access, time, told)
+                    }
                 }
             });
         calls.collect()

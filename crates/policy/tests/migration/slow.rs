@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use terrace_policy::migration::{Access, Migration, Move, Plan, Side};
+use terrace_policy::migration::{Access, Loads, Migration, Move, Plan, Side};
 use terrace_policy::params::Params;
 use terrace_policy::replacement::PageId;
 use terrace_policy::times::Times;
@@ -70,6 +70,13 @@ pub fn twin(text: &str, room: usize) -> Box<dyn Migration> {
             turns: number(&mut params, "turns", 32.0),
             expect: number(&mut params, "expect", 2.0),
             slack: number(&mut params, "slack", 0.01),
+            even: (name == "balance").then(|| Even {
+                tolerance: number(&mut params, "tolerance", 0.05),
+                bounds: (0.0, 1.0),
+                log: vec![Loads::default()],
+                now: None,
+                slower: COSTS.line_ps as f64,
+            }),
             wear: (name == "write-aware").then(|| number(&mut params, "wear", 1.0)),
             changed: BTreeSet::new(),
             sides,
@@ -372,8 +379,58 @@ impl Migration for Hot {
     }
 }
 
-/// `benefit`, and `write-aware`, which counts reads and writes apart.
+/// What `balance` knows beside `benefit`.
+struct Even {
+    tolerance: f64,
+    /// Least and most share of accesses that DRAM should serve.
+    bounds: (f64, f64),
+    /// Loads at each look.
+    log: Vec<Loads>,
+    now: Option<Loads>,
+    /// By how many picoseconds slow memory took longer at the last look.
+    slower: f64,
+}
+
+impl Even {
+    /// Looks at what accesses took; returns the share that should move, to slow memory if it is
+    /// less than 0.
+    fn look(&mut self) -> f64 {
+        let Some(now) = self.now else {
+            return f64::INFINITY;
+        };
+        let last = self.log[self.log.len() - 1];
+        let accesses = |of: fn(&Loads) -> u64| (of(&now) - of(&last)) as f64;
+        let (fast, slow) = (
+            accesses(|loads| loads.fast.accesses),
+            accesses(|loads| loads.slow.accesses),
+        );
+        let mean = |took: u64, number: f64, idle: u64| match number > 0.0 {
+            true => (took as f64 / number).floor(),
+            false => idle as f64,
+        };
+        let took = mean(now.fast.took_ps - last.fast.took_ps, fast, now.fast.idle_ps);
+        let longer = mean(now.slow.took_ps - last.slow.took_ps, slow, now.slow.idle_ps);
+        self.log.push(now);
+        self.slower = longer - took;
+        if self.slower.abs() <= self.tolerance * took || fast + slow == 0.0 {
+            return 0.0;
+        }
+        let share = fast / (fast + slow);
+        let (least, most) = self.bounds;
+        self.bounds = match (self.slower > 0.0, most - share < 0.01, share - least < 0.01) {
+            (true, true, _) => (share, 1.0),
+            (true, false, _) => (share, most),
+            (false, _, true) => (0.0, share),
+            (false, _, false) => (least, share),
+        };
+        (self.bounds.0 + self.bounds.1) / 2.0 - share
+    }
+}
+
+/// `benefit`; `write-aware`, which counts reads and writes apart; and `balance`, which weighs
+/// loads.
 struct Benefit {
+    even: Option<Even>,
     /// What a line that is written counts in wear, if reads and writes are told apart.
     wear: Option<f64>,
     /// Pages that slow memory has no copy of.
@@ -436,7 +493,9 @@ impl Benefit {
 
     /// What as many samples of a page as are expected to come are worth, in nanoseconds.
     fn worth(&self, page: PageId) -> f64 {
-        let (read, written) = (COSTS.line_ps as f64, COSTS.written_line_ps as f64);
+        let line = COSTS.line_ps as f64;
+        let read = self.even.as_ref().map_or(line, |even| even.slower.abs());
+        let written = COSTS.written_line_ps as f64;
         let picos = match self.wear {
             None => self.estimate(page, None) * read,
             Some(wear) => {
@@ -455,6 +514,21 @@ impl Benefit {
         let nanos = |time: Duration| time.as_nanos() as f64;
         let mut going = self.sides.on(Side::Fast);
         let mut coming = self.sides.on(Side::Slow);
+        let mut left = f64::INFINITY;
+        if let Some(even) = &mut self.even {
+            left = even.look();
+            let is_busy = even.slower < 0.0;
+            let known: Vec<PageId> = self.sides.sides.keys().copied().collect();
+            left = left.abs()
+                * known
+                    .iter()
+                    .map(|page| self.estimate(*page, None))
+                    .sum::<f64>();
+            if is_busy {
+                coming.clear();
+                self.retreat(left, now, plan);
+            }
+        }
         while let Some(best) = coming
             .iter()
             .rev()
@@ -480,9 +554,21 @@ impl Benefit {
                 true => 64.0 * line,
                 false => 0.0,
             };
+            let far = |page| {
+                self.even
+                    .as_ref()
+                    .map_or(0.0, |_| self.estimate(page, None))
+            };
+            let more = far(best) - worst.map_or(0.0, far);
             if gain <= cost + worn || self.spent + cost > self.saved + self.slack * nanos(now) {
                 break;
             }
+            if more > left {
+                going.extend(worst);
+                going.sort();
+                continue;
+            }
+            left -= more;
             self.spent += cost;
             if let Some(worst) = worst {
                 self.sides.go(worst, Side::Slow, plan);
@@ -491,6 +577,35 @@ impl Benefit {
             self.sides.go(best, Side::Fast, plan);
             self.changed.remove(&best);
         }
+        self.end_look(now);
+    }
+
+    /// `balance` has pages leave a busy DRAM, as many as `left` accesses.
+    fn retreat(&mut self, mut left: f64, now: Duration, plan: &mut Plan) {
+        let nanos = |time: Duration| time.as_nanos() as f64;
+        let mut going = self.sides.on(Side::Fast);
+        let by_count =
+            |one: &PageId, other: &PageId| self.worth(*other).total_cmp(&self.worth(*one));
+        going.sort_by(by_count);
+        for page in going {
+            let mut cost = nanos(COSTS.demotion);
+            if plan.moves.is_empty() {
+                cost += nanos(COSTS.batch);
+            }
+            let is_dear = self.spent + cost > self.saved + self.slack * nanos(now);
+            if self.worth(page) <= cost || is_dear {
+                break;
+            }
+            if self.estimate(page, None) <= left {
+                left -= self.estimate(page, None);
+                self.spent += cost;
+                self.sides.go(page, Side::Slow, plan);
+            }
+        }
+    }
+
+    fn end_look(&mut self, now: Duration) {
+        let nanos = |time: Duration| time.as_nanos() as f64;
         let is_poor = self.spent > self.saved + self.slack * nanos(now);
         self.doublings = (self.doublings + if is_poor { 1 } else { -1 }).clamp(0, 4);
         self.log.push((self.now(), Vec::new()));
@@ -522,16 +637,29 @@ impl Migration for Benefit {
             .flat_map(|(_, round)| round)
             .for_each(strike);
     }
+    fn loaded(&mut self, loads: Loads) {
+        if let Some(even) = &mut self.even {
+            even.now = Some(loads);
+        }
+    }
     fn sampled(&mut self, access: Access, time: Duration, plan: &mut Plan) {
         let Some(side) = self.sides.sides.get(&access.page) else {
             return;
         };
-        if *side == Side::Fast {
+        let is_right = match &self.even {
+            Some(even) if even.slower < 0.0 => *side == Side::Slow,
+            _ => *side == Side::Fast,
+        };
+        if is_right {
             let picos = match self.wear.is_some() && access.wrote {
                 true => COSTS.written_line_ps,
                 false => COSTS.line_ps,
             };
-            self.saved += self.now() * picos as f64 / 1000.0;
+            let picos = self
+                .even
+                .as_ref()
+                .map_or(picos as f64, |even| even.slower.abs());
+            self.saved += self.now() * picos / 1000.0;
             if access.wrote {
                 self.changed.insert(access.page);
             }

@@ -1,18 +1,22 @@
-//! The channels of DRAM and of slow memory that serves lines, if what passes them is limited.
+//! The channels of DRAM and of slow memory that serves lines, if what passes them is limited, and
+//! what accesses take.
 
 use terrace_base::Nanos;
 use terrace_device::Channels;
-use terrace_policy::migration::Side;
+use terrace_policy::migration::{Load, Loads, Side};
 use terrace_policy::replacement::PageId;
 
 use super::outcome::Drawn;
-use super::settings::PageMachine;
+use super::settings::{PageMachine, Slower};
 use super::threads::Thread;
 
 /// The channels of both memories; `None` for one that never keeps anything waiting.
 pub(super) struct Bandwidth {
     fast: Option<Channels>,
     slow: Option<Channels>,
+    /// What lines took, beside those of moves.
+    loads: Loads,
+    slower: Slower,
 }
 
 /// When lines that move have passed the channels of each memory, in picoseconds.
@@ -23,8 +27,9 @@ pub(super) struct Passed {
 }
 
 impl Bandwidth {
-    /// Returns the channels of a machine; `None` if neither of its memories has a limit.
-    pub(super) fn of(settings: &PageMachine) -> Option<Self> {
+    /// Returns the channels of a machine; `None` if neither of its memories has a limit, and its
+    /// policy weighs nothing.
+    pub(super) fn of(settings: &PageMachine, slower: Slower, weighs: bool) -> Option<Self> {
         let timing = settings.tier.timing;
         let devices = u64::from(settings.tier.devices.max(1));
         let all = u64::from(timing.channels.max(1)) * devices;
@@ -32,17 +37,47 @@ impl Bandwidth {
         let fast = fast.map(|rate| Channels::new(rate, settings.fast_channels.into()));
         let slow = timing.bandwidth;
         let slow = slow.map(|rate| Channels::new(rate.saturating_mul(devices), all));
-        (fast.is_some() || slow.is_some()).then_some(Self { fast, slow })
+        let idle = |idle_ps| Load {
+            idle_ps,
+            ..Load::default()
+        };
+        (weighs || fast.is_some() || slow.is_some()).then_some(Self {
+            fast,
+            slow,
+            loads: Loads {
+                fast: idle(settings.fast_line_ps),
+                slow: idle(settings.fast_line_ps + slower.read_ps),
+            },
+            slower,
+        })
     }
 
     /// Has a thread wait until a line of a page can pass; returns the time lost.
-    pub(super) fn serve(&mut self, side: Side, page: PageId, thread: &mut Thread) -> Nanos {
-        let Some(channels) = self.side(side) else {
-            return Nanos::ZERO;
+    pub(super) fn serve(
+        &mut self,
+        side: Side,
+        page: PageId,
+        write: bool,
+        thread: &mut Thread,
+    ) -> Nanos {
+        let waits = self.side(side).map_or(0, |channels| {
+            let now = thread.picos();
+            channels.transfer(page.0.into(), 1, now).begin - now
+        });
+        let idle = self.loads.fast.idle_ps;
+        let (load, takes) = match (side, write) {
+            (Side::Fast, _) => (&mut self.loads.fast, idle),
+            (Side::Slow, false) => (&mut self.loads.slow, idle + self.slower.read_ps),
+            (Side::Slow, true) => (&mut self.loads.slow, idle + self.slower.write_ps),
         };
-        let now = thread.picos();
-        let passes = channels.transfer(page.0.into(), 1, now);
-        thread.lose_picos(passes.begin - now)
+        load.accesses += 1;
+        load.took_ps = load.took_ps.saturating_add(takes + waits);
+        thread.lose_picos(waits)
+    }
+
+    /// Returns what lines took so far.
+    pub(super) fn loads(&self) -> Loads {
+        self.loads
     }
 
     /// Has a line of a page pass that comes at this moment, for which nobody waits.

@@ -75,11 +75,11 @@ impl Lines {
         Ok(policy.map(|policy| Self {
             sample: None,
             next_scan: moment(policy.next_scan()),
+            bandwidth: Bandwidth::of(settings, slower, policy.weighs_loads()).map(Box::new),
             policy,
             wear,
             plan: Plan::default(),
             slower,
-            bandwidth: Bandwidth::of(settings).map(Box::new),
             cached,
             marked: FxHashMap::default(),
             sectors: FxHashMap::default(),
@@ -96,6 +96,7 @@ impl Lines {
     /// Hands what moves cost to the policy.
     pub(super) fn set_costs(&mut self, costs: Costs) {
         self.policy.set_costs(costs);
+        self.weigh_loads();
         self.sample = samples(&*self.policy);
     }
 
@@ -118,9 +119,19 @@ impl Lines {
 
     /// Hands an access to the policy.
     pub(super) fn sampled(&mut self, access: Access, now: Nanos) {
+        self.weigh_loads();
         let time = Duration::from_nanos(now.0);
         self.policy.sampled(access, time, &mut self.plan);
         self.sample = samples(&*self.policy);
+    }
+
+    /// Hands what lines took so far to a policy that weighs it.
+    fn weigh_loads(&mut self) {
+        if self.policy.weighs_loads()
+            && let Some(bandwidth) = &self.bandwidth
+        {
+            self.policy.loaded(bandwidth.loads());
+        }
     }
 
     /// Hands a hint fault to the policy.

@@ -200,6 +200,61 @@ fn interleaved_pages_draw_what_both_memories_give() {
     );
 }
 
+/// Threads that read lines of some pages four times as often as those of as many others.
+fn hot_and_cold(threads: u16, lines: u64, pages: u64) -> Vec<Access> {
+    let mut all = spread(threads, lines, 5 * pages);
+    for access in &mut all {
+        let page = access.address / 4096;
+        // Of five, four are of the first pages.
+        access.address = if page < 4 * pages {
+            page % pages * 4096
+        } else {
+            (pages + page % pages) * 4096
+        };
+    }
+    all
+}
+
+/// Runs what is hot and cold under a policy that trades, where DRAM has room for what is hot.
+fn trade(name: &str, threads: u16, fast: u64) -> Outcome {
+    let mut machine = machine(&format!("{name}:every=2,turns=16,slack=0.05"));
+    (machine.dram_pages, machine.fast_bandwidth) = (20, Some(fast));
+    machine.tier.timing.bandwidth = Some(20_000_000_000);
+    machine.tier.line_ps = Some(60_000);
+    simulate(
+        machine,
+        &[hot_and_cold(threads, 400_000 / u64::from(threads), 20)],
+        977,
+    )
+}
+
+/// DRAM gives 20 GB/s and slow memory as much, and four of five accesses are to pages that fit in
+/// DRAM, which then take a line of 3.2 ns each, 4 ns for all five. Half of them would take 2.
+#[test]
+fn balance_draws_from_both_memories_where_one_is_not_enough() {
+    let (hottest, even) = (
+        trade("benefit", 32, 20_000_000_000),
+        trade("balance", 32, 20_000_000_000),
+    );
+    let share = |outcome: &Outcome| {
+        let [fast, slow] =
+            [outcome.drawn.fast, outcome.drawn.slow].map(|drawn| drawn.unwrap() as f64);
+        fast / (fast + slow)
+    };
+    assert!(share(&hottest) > 0.75, "{}", share(&hottest));
+    assert!((0.45..0.65).contains(&share(&even)), "{}", share(&even));
+    let gain = hottest.time().0 as f64 / even.time().0 as f64;
+    assert!(gain > 1.2, "{gain}");
+}
+
+/// Four threads draw 4 x 64 bytes in 15 ns, 17 GB/s, and DRAM gives 200.
+#[test]
+fn balance_is_benefit_where_nothing_is_busy() {
+    let [hottest, even] = ["benefit", "balance"].map(|name| trade(name, 4, 200_000_000_000));
+    let ratio = hottest.time().0 as f64 / even.time().0 as f64;
+    assert!((0.97..1.03).contains(&ratio), "{ratio}");
+}
+
 /// What caches write back draws from slow memory as well, and from DRAM.
 #[test]
 fn lines_that_are_written_back_are_drawn() {

@@ -37,7 +37,7 @@ impl Simulation {
         }
         if placed {
             self.counts.placed_accesses += 1;
-            self.wait_for_channel(index, page, Side::Fast);
+            self.wait_for_channel(index, page, Side::Fast, write);
             return;
         }
         if self.store.flags(page).any(Flags::PLACED) {
@@ -80,6 +80,7 @@ impl Simulation {
         // What is written of a page in DRAM is written there, wherever the line is read.
         let mut writes = write && !is_fast;
         let Some(lines) = &mut self.lines else { return };
+        writes &= !lines.cached[self.threads[index].program];
         if is_fast && let Some(sectors) = lines.sectors.get_mut(&page) {
             is_fast = sectors.here & bit != 0;
             sectors.here |= bit;
@@ -90,10 +91,9 @@ impl Simulation {
             }
         }
         let side = if is_fast { Side::Fast } else { Side::Slow };
-        self.wait_for_channel(index, page, side);
+        self.wait_for_channel(index, page, side, writes);
         if !is_fast && let Some(lines) = &self.lines {
             let thread = &mut self.threads[index];
-            writes &= !lines.cached[thread.program];
             self.counts.slow_accesses += 1;
             let slower = match writes {
                 true => lines.slower.write_ps,
@@ -115,10 +115,10 @@ impl Simulation {
 
     /// Has a thread wait until a line of a page can pass the channel of its memory.
     #[inline]
-    pub(super) fn wait_for_channel(&mut self, index: usize, page: PageId, side: Side) {
+    pub(super) fn wait_for_channel(&mut self, index: usize, page: PageId, side: Side, write: bool) {
         let Some(lines) = &mut self.lines else { return };
         if let Some(bandwidth) = &mut lines.bandwidth {
-            let lost = bandwidth.serve(side, page, &mut self.threads[index]);
+            let lost = bandwidth.serve(side, page, write, &mut self.threads[index]);
             *self.times.wait_of(side) += lost;
         }
     }

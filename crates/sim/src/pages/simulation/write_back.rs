@@ -42,7 +42,7 @@ impl Simulation {
         let flags = self.store.flags(page);
         let is_known = flags.any(Flags::KNOWN) && !flags.any(Flags::PLACED);
         if lines.is_placed(target.site) {
-            self.wait_for_channel(index, page, Side::Fast);
+            self.wait_for_channel(index, page, Side::Fast, true);
             return;
         }
         if !is_known {
@@ -57,11 +57,11 @@ impl Simulation {
                 sectors.dirty |= bit;
             }
             self.store.set(page, Flags::DIRTY);
-            self.wait_for_channel(index, page, Side::Fast);
+            self.wait_for_channel(index, page, Side::Fast, true);
         } else {
             self.counts.slow_writes += 1;
             let slower = lines.slower.write_ps;
-            self.wait_for_channel(index, page, Side::Slow);
+            self.wait_for_channel(index, page, Side::Slow, true);
             let lost = self.threads[index].lose_picos(slower);
             self.times.slow_lines += lost;
             self.wear(page, bit);
