@@ -1,10 +1,11 @@
 """Runs ten programs live with half of their memory in DRAM, simulates them, and compares the two.
 
-Usage: BENCH_SOURCES=FOLDER BENCH_DATA=FOLDER validate.py record | measure [PROGRAM...] | --fill
+Usage: BENCH_SOURCES=FOLDER BENCH_DATA=FOLDER validate.py record [PROGRAM...] | off | readahead [PROGRAM...] | --fill
 
 Five are of the live benchmarks, with smaller arrays, and five are applications of the papers. `record` records their
-pages, which takes no idle machine; `measure` needs one, and root. Results are in results.json, and --fill makes the
-README's table of them.
+pages, which takes no idle machine. `off` measures the series of single pages, and `readahead` that of the kernel's
+readahead with the machine's vm.page-cluster; both need an idle machine, and root. Results are in results.json, and
+--fill makes the README's tables of them.
 """
 
 import json
@@ -24,6 +25,8 @@ DATA = Path(os.environ.get("BENCH_DATA", "/tmp/terrace-bench"))
 BUILT = DATA / "proxies"
 WORK = DATA / "validate"
 SUITE = ROOT / "benches" / "live" / "programs"
+# The series, by how pages are fetched ahead.
+SERIES = ["off", "readahead"]
 # What is shown, and what the error of some of it may be at most.
 TIME = "time (s)"
 SHOWN = ["major faults", "pages written", "- or of zeros", TIME]
@@ -83,21 +86,22 @@ def record(names):
             partial.rename(trace(name))
 
 
-def measure(names):
+def measure(series, names):
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in names:
-        common.say(f"measuring {name}")
+        common.say(f"measuring {name}, {series}")
         found = WORK / f"{name}.json"
-        run("validate", "--quiet", "--dram", "50%", "--repeat", "3", "--trace", trace(name), f"--json={found}", "--",
-            *command(name))
-        kept[name] = json.loads(found.read_text().replace(str(DATA), "$BENCH_DATA"))
+        run("validate", "--quiet", "--dram", "50%", "--prefetch", series, "--repeat", "3", "--trace", trace(name),
+            f"--json={found}", "--", *command(name))
+        document = json.loads(found.read_text().replace(str(DATA), "$BENCH_DATA"))
+        kept.setdefault(series, {})[name] = document
         common.write_json(RESULTS, kept)
 
 
-def table():
+def table(series):
     """Shows live and simulated figures of each program, and which of them are beyond the bars."""
     rows = []
-    for name, found in json.loads(RESULTS.read_text()).items():
+    for name, found in json.loads(RESULTS.read_text()).get(series, {}).items():
         figures = {figure["name"]: figure for figure in found["figures"]}
         cells = [cell for key in SHOWN for cell in (live(figures[key], found), error(figures[key]))]
         rows.append([name, f"{found['footprint_bytes'] / 1e6:.0f} MB", *cells, beyond(figures)])
@@ -111,11 +115,12 @@ def beyond(figures):
 
 
 def live(figure, found):
-    """Writes a measured figure: the median; of the time its extremes as well."""
-    if figure["name"] == TIME:
-        times = sorted(found["limited_s"])
-        return f"{figure['live']:.2f} ({times[0]:.2f} to {times[-1]:.2f})"
-    return f"{figure['live']:,.0f}"
+    """Writes a measured figure: the median, and the least and the most of the runs, where they were kept."""
+    form = "{:.2f}" if figure["name"] == TIME else "{:,.0f}"
+    runs = found["limited_s"] if figure["name"] == TIME else []
+    ends = [figure.get("live_least", min(runs, default=None)), figure.get("live_most", max(runs, default=None))]
+    spread = "" if None in ends else f" ({form.format(ends[0])} to {form.format(ends[1])})"
+    return form.format(figure["live"]) + spread
 
 
 def error(figure):
@@ -126,11 +131,14 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     if sys.argv[1] == "--fill":
-        common.fill_in(FOLDER / "README.md", {"validate": table()})
+        common.fill_in(FOLDER / "README.md", {series: table(series) for series in SERIES})
         return
     WORK.mkdir(parents=True, exist_ok=True)
     names = sys.argv[2:] or [*SMALLER, *APPLICATIONS]
-    {"record": record, "measure": measure}[sys.argv[1]](names)
+    if sys.argv[1] == "record":
+        record(names)
+    else:
+        measure(SERIES[SERIES.index(sys.argv[1])], names)
 
 
 if __name__ == "__main__":

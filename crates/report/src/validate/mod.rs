@@ -84,6 +84,10 @@ pub struct Figure {
     pub name: &'static str,
     /// Measured: the median of the runs.
     pub live: f64,
+    /// Measured: the least of the runs.
+    pub live_least: f64,
+    /// Measured: the most of the runs.
+    pub live_most: f64,
     /// Simulated.
     pub simulated: f64,
     /// Difference of the simulated from the live value, in percent of the live one; null if that is
@@ -92,11 +96,15 @@ pub struct Figure {
 }
 
 impl Figure {
-    fn new(name: &'static str, live: f64, simulated: f64) -> Self {
+    /// Compares what runs had with what was simulated.
+    fn new(name: &'static str, runs: &[f64], simulated: f64) -> Self {
+        let live = median(runs.iter().copied());
         let error = (simulated - live) / live * 100.0;
         Self {
             name,
             live,
+            live_least: runs.iter().copied().fold(live, f64::min),
+            live_most: runs.iter().copied().fold(live, f64::max),
             simulated,
             error_percent: (live > 0.0).then_some(error),
         }
@@ -138,25 +146,29 @@ impl ValidationDocument {
 
 fn figures(results: &Results) -> Vec<Figure> {
     let (limited, outcome) = (&results.live.limited, &results.predicted.outcome);
-    let wall = |runs: &[Outcome]| median(runs.iter().map(|o| o.wall.as_secs_f64()));
-    let live = |figure: fn(&Outcome) -> u64| median(limited.iter().map(|o| figure(o) as f64));
-    let pages = |figure| Bytes(live(figure) as u64).pages() as f64;
+    let wall = |runs: &[Outcome]| -> Vec<_> { runs.iter().map(|o| o.wall.as_secs_f64()).collect() };
+    let live = |figure: fn(&Outcome) -> u64| -> Vec<_> {
+        limited.iter().map(|o| figure(o) as f64).collect()
+    };
     let paced = outcome.programs.first();
     let paced = paced.map_or(0.0, |program| program.all_dram_ns.seconds());
     let time = outcome.time().seconds();
     let faults = live(|o| o.major_faults);
-    let (read, written) = (pages(|o| o.tier_read.0), pages(|o| o.tier_written.0));
+    let (read, written) = (
+        live(|o| o.tier_read.pages()),
+        live(|o| o.tier_written.pages()),
+    );
     let with_zeros = live(|o| o.tier_written.pages() + o.tier_zeros);
     let counts = &outcome.counts;
     let mut figures = vec![
-        Figure::new(ALL_DRAM, wall(&results.live.all_dram), paced),
-        Figure::new(TIME, wall(limited), time),
-        Figure::new("major faults", faults, counts.full_misses as f64),
-        Figure::new("pages read", read, counts.reads as f64),
-        Figure::new("pages written", written, counts.writebacks as f64),
+        Figure::new(ALL_DRAM, &wall(&results.live.all_dram), paced),
+        Figure::new(TIME, &wall(limited), time),
+        Figure::new("major faults", &faults, counts.full_misses as f64),
+        Figure::new("pages read", &read, counts.reads as f64),
+        Figure::new("pages written", &written, counts.writebacks as f64),
         Figure::new(
             "- or of zeros",
-            with_zeros,
+            &with_zeros,
             (counts.writebacks + counts.zeros_dropped) as f64,
         ),
     ];
@@ -164,10 +176,11 @@ fn figures(results: &Results) -> Vec<Figure> {
         // The kernel keeps pages of zeros out of the tier, and the simulator moves them where a
         // trace does not tell them from others: what it takes for them follows from their shares of
         // the pages that came and went.
-        let unread = share(live(|o| o.tier_unread), read) * outcome.times.read.seconds();
-        let unwritten = share(live(|o| o.tier_zeros), written) * outcome.times.write_out.seconds();
+        let unread = share(&live(|o| o.tier_unread), &read) * outcome.times.read.seconds();
+        let unwritten =
+            share(&live(|o| o.tier_zeros), &written) * outcome.times.write_out.seconds();
         let time = time - unread - unwritten;
-        figures.insert(2, Figure::new(ZEROS_STAY, wall(limited), time));
+        figures.insert(2, Figure::new(ZEROS_STAY, &wall(limited), time));
     }
     let stories: Option<Vec<LifeStory>> = limited.iter().map(|o| o.prefetch).collect();
     if let Some(stories) = stories {
@@ -180,15 +193,16 @@ fn figures(results: &Results) -> Vec<Figure> {
             ("- wasted", |story| story.wasted),
         ];
         figures.extend(ends.map(|(name, count)| {
-            let live = median(stories.iter().map(|story| count(story) as f64));
-            Figure::new(name, live, count(&outcome.story) as f64)
+            let live: Vec<_> = stories.iter().map(|story| count(story) as f64).collect();
+            Figure::new(name, &live, count(&outcome.story) as f64)
         }));
     }
     figures
 }
 
-/// Returns the share of `part` in itself and `rest`; 0 of nothing.
-fn share(part: f64, rest: f64) -> f64 {
+/// Returns the share of `part` in itself and `rest`, by medians of the runs; 0 of nothing.
+fn share(part: &[f64], rest: &[f64]) -> f64 {
+    let [part, rest] = [part, rest].map(|runs| median(runs.iter().copied()));
     match part + rest {
         0.0 => 0.0,
         all => part / all,
@@ -286,16 +300,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_shares_of_what_was_measured() {
-        assert_eq!(Figure::new("x", 4.0, 5.0).error_percent, Some(25.0));
-        assert_eq!(Figure::new("x", 4.0, 3.0).error_percent, Some(-25.0));
-        assert_eq!(Figure::new("x", 0.0, 3.0).error_percent, None);
+    fn errors_are_shares_of_the_median_of_what_was_measured() {
+        let error = |runs: &[f64], simulated| Figure::new("x", runs, simulated).error_percent;
+        assert_eq!(error(&[4.0], 5.0), Some(25.0));
+        assert_eq!(error(&[9.0, 4.0, 1.0], 3.0), Some(-25.0));
+        assert_eq!(error(&[0.0], 3.0), None);
+    }
+
+    #[test]
+    fn a_figure_says_how_far_the_runs_are_apart() {
+        let figure = Figure::new("x", &[9.0, 4.0, 1.0], 3.0);
+        assert_eq!(
+            [figure.live_least, figure.live, figure.live_most],
+            [1.0, 4.0, 9.0]
+        );
     }
 
     #[test]
     fn zeros_are_a_share_of_what_came_or_went() {
         assert_eq!(
-            [share(1.0, 3.0), share(0.0, 5.0), share(0.0, 0.0)],
+            [(1.0, 3.0), (0.0, 5.0), (0.0, 0.0)].map(|(part, rest)| share(&[part], &[rest])),
             [0.25, 0.0, 0.0]
         );
     }
