@@ -140,8 +140,8 @@ fn the_example_runs_with_what_is_installed() {
     let output = run.wait_with_output().unwrap();
     done(&output, "the example");
     let said = String::from_utf8(output.stdout).unwrap();
-    // The words touch 3484 pages. Behind pages in a row others are filled ahead, at most 4 at a time
-    // and as far as DRAM has room at that moment; words in any order hardly meet such rows.
+    // The words touch 3484 pages. Behind pages in a row others are filled ahead, at most 4 at a
+    // time, as far as DRAM has room at that moment. Words in any order hardly meet such rows.
     let words = said.strip_prefix("20000 words, about 9000 different\n");
     let pages = words.and_then(|words| words.split_once(" pages, "));
     let pages: u64 = pages.unwrap_or_else(|| panic!("{said}")).0.parse().unwrap();
