@@ -70,7 +70,8 @@ fn shrunk(counts: &[f64]) -> Vec<f64> {
         true => (variance - mean) / variance,
         false => 0.0,
     };
-    let shrink = |count: &f64| mean + (count - mean) * share;
+    // Rounding must not decide between pages that are alike.
+    let shrink = |count: &f64| f64::from((mean + (count - mean) * share) as f32);
     counts.iter().map(shrink).collect()
 }
 

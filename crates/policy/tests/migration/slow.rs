@@ -486,9 +486,9 @@ impl Benefit {
         let variance = away.iter().sum::<f64>() / (number - 1.0);
         // But for rounding.
         if variance <= mean * (1.0 + 1e-9) {
-            return mean;
+            return f64::from(mean as f32);
         }
-        mean + (count - mean) * ((variance - mean) / variance)
+        f64::from((mean + (count - mean) * ((variance - mean) / variance)) as f32)
     }
 
     /// What as many samples of a page as are expected to come are worth, in nanoseconds.
