@@ -3,8 +3,12 @@
 //! What is read or written of a page goes over the channel behind which the page lies, and occupies
 //! it for as long as its bytes take; what comes meanwhile waits. So no more is drawn from a memory
 //! than its bandwidth. Reads and writes take the same time, and turning a channel takes none.
+//!
+//! Transfers may be asked for in any order of time: a thread that moves many pages is ahead of the
+//! others, and they use what it leaves free. So the caller says which times are over
+//! ([`Channels::forget`]).
 
-use crate::bus::Bus;
+use std::collections::BTreeMap;
 
 /// Bytes of a line.
 const LINE: u128 = 64;
@@ -16,7 +20,7 @@ const LONGEST: u128 = 1000 * SECOND;
 /// The channels of a memory; times are in picoseconds.
 #[derive(Clone, Debug)]
 pub struct Channels {
-    buses: Vec<Bus>,
+    channels: Vec<Channel>,
     /// The time of a line.
     line: u64,
     /// Lines that were transferred.
@@ -39,7 +43,7 @@ impl Channels {
         let number = number.max(1);
         let line = (LINE * SECOND * u128::from(number)).div_ceil(u128::from(bandwidth.max(1)));
         Self {
-            buses: (0..number).map(|_| Bus::new(0, 0)).collect(),
+            channels: vec![Channel::default(); number as usize],
             line: line.min(LONGEST) as u64,
             lines: 0,
         }
@@ -49,15 +53,70 @@ impl Channels {
     pub fn transfer(&mut self, page: u64, lines: u64, earliest: u64) -> Transfer {
         self.lines += lines;
         let time = self.line.saturating_mul(lines);
-        let channel = interleaved(page, self.buses.len() as u64);
-        let end = self.buses[channel as usize].transfer(earliest, time, false);
-        let begin = end.saturating_sub(time);
-        Transfer { begin, end }
+        let channel = interleaved(page, self.channels.len() as u64);
+        self.channels[channel as usize].transfer(earliest, time)
+    }
+
+    /// Returns how long a channel is occupied by a line.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Returns how many times without a gap are known at which channels are occupied.
+    pub fn known(&self) -> usize {
+        self.channels.iter().map(|one| one.busy.len()).sum()
+    }
+
+    /// Forgets what is over before a moment, to which no transfer comes any more.
+    pub fn forget(&mut self, moment: u64) {
+        self.channels
+            .iter_mut()
+            .for_each(|channel| channel.forget(moment));
     }
 
     /// Returns the bytes that were transferred.
     pub fn bytes(&self) -> u64 {
         self.lines * LINE as u64
+    }
+}
+
+/// A channel.
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    /// When it is occupied without a gap: the ends by the beginnings.
+    busy: BTreeMap<u64, u64>,
+    /// Before this nothing is known any more, and nothing begins.
+    floor: u64,
+}
+
+impl Channel {
+    fn transfer(&mut self, earliest: u64, time: u64) -> Transfer {
+        let mut begin = earliest.max(self.floor);
+        let before = self.busy.range(..=begin).next_back();
+        let mut joins = before.map(|(&start, &end)| (start, end));
+        begin = joins.map_or(begin, |(_, end)| end.max(begin));
+        for (&start, &end) in self.busy.range(begin..) {
+            if begin.saturating_add(time) <= start {
+                break;
+            }
+            joins = Some((start, end));
+            begin = end;
+        }
+        let end = begin.saturating_add(time);
+        let first = joins
+            .filter(|(_, end)| *end == begin)
+            .map_or(begin, |(start, _)| start);
+        let last = self.busy.remove(&end).unwrap_or(end);
+        self.busy.insert(first, last);
+        Transfer { begin, end }
+    }
+
+    fn forget(&mut self, moment: u64) {
+        while let Some(first) = self.busy.first_entry()
+            && *first.get() <= moment
+        {
+            self.floor = first.remove();
+        }
     }
 }
 
@@ -70,7 +129,34 @@ pub fn interleaved(number: u64, among: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// The twin looks at each moment by itself.
+        #[test]
+        fn a_transfer_takes_the_first_gap_that_is_long_enough(
+            asked in prop::collection::vec((0..300_u64, 1..9_u64, 0..4_u64), 1..120),
+        ) {
+            let (mut channel, mut busy, mut over) = (Channel::default(), vec![false; 2000], 0);
+            for (earliest, time, forgets) in asked {
+                if forgets == 0 {
+                    over = over.max(earliest / 2);
+                    channel.forget(over);
+                }
+                let earliest = earliest.max(over);
+                let is_free = |begin: u64| !busy[begin as usize..][..time as usize].contains(&true);
+                let begin = (earliest..).find(|begin| is_free(*begin)).unwrap();
+                let end = begin + time;
+                prop_assert_eq!(channel.transfer(earliest, time), Transfer { begin, end });
+                busy[begin as usize..end as usize].fill(true);
+                let runs = busy.chunk_by(|one, other| one == other);
+                let runs = runs.filter(|run| run[0]).count();
+                prop_assert!(channel.busy.len() <= runs);
+            }
+        }
+    }
 
     #[test]
     fn lines_take_what_a_channel_gives() {

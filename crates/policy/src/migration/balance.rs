@@ -29,7 +29,7 @@ use crate::settings;
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
     name: "balance",
-    summary: "as benefit, until accesses to both memories take the same time, which grows as they are busy",
+    summary: "as benefit; where DRAM is so busy that slow memory is faster, pages leave it until both take the same time",
     paper: "Vuppalapati & Agarwal, Tiered Memory Management: Access Latency is the Key!, SOSP 2024 (Colloid)",
     when: "Programs that ask for more than DRAM gives at some times.",
     evidence: crate::registry::Evidence {
@@ -49,7 +49,7 @@ pub const ENTRY: Entry = Entry {
 settings! {
     /// Settings of `balance`, beside those of `benefit`.
     pub struct Settings {
-        /// by how much both times may differ, as a share of DRAM's
+        /// by how much the times of accesses to both memories may differ, as a share of that to DRAM
         tolerance: f64 = 0.05, 0.0..=1.0;
     }
 }

@@ -14,12 +14,12 @@ use crate::settings;
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
     name: "interleave",
-    summary: "new pages go to DRAM and slow memory in turn, by weights, and stay there",
+    summary: "new pages go to DRAM and slow memory in turn, by weights, and stay there; to slow memory where DRAM is full",
     paper: "Linux 6.9, MPOL_WEIGHTED_INTERLEAVE: mm/mempolicy.c",
     when: "Programs that use all of their memory alike, and more of it at a time than DRAM gives.",
     evidence: crate::registry::Evidence {
-        open: "Linux gives each node a weight of 1 unless it is told the bandwidths of the nodes, of which 4 to 1 is a \
-               common ratio of DRAM to memory behind it: assumed.",
+        open: "Linux gives each node a weight of 1 unless it is told the bandwidths of the nodes. That four of five \
+               pages go to DRAM here is assumed.",
         compared: "never, and DRAM for everything, on a generated program that asks for more than DRAM gives \
                    (crates/sim/tests/pages/bandwidth.rs)",
     },

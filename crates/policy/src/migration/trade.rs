@@ -31,7 +31,8 @@ settings! {
         turns: f64 = 32.0, 0.001..=1000.0;
         /// how many times as many accesses as were counted are expected
         expect: f64 = 2.0, 0.0..=100.0;
-        /// share of the time by which a program may be slower than in slow memory alone
+        /// share of the time by which a program may be slower than in slow memory alone, where no
+        /// access waits for a busy memory
         slack: f64 = 0.01, 0.0..=1.0;
     }
 }

@@ -17,7 +17,12 @@ pub(super) struct Bandwidth {
     /// What lines took, beside those of moves.
     loads: Loads,
     slower: Slower,
+    /// How many occupied times may be known until it is asked which are over.
+    most_known: usize,
 }
+
+/// Occupied times that may be known at least.
+const KNOWN: usize = 1024;
 
 /// When lines that move have passed the channels of each memory, in picoseconds.
 #[derive(Clone, Copy, Default)]
@@ -49,10 +54,32 @@ impl Bandwidth {
                 slow: idle(settings.fast_line_ps + slower.read_ps),
             },
             slower,
+            most_known: KNOWN,
         })
     }
 
-    /// Has a thread wait until a line of a page can pass; returns the time lost.
+    /// Returns whether so many occupied times are known that those that are over should be
+    /// forgotten.
+    pub(super) fn is_long(&self) -> bool {
+        self.known() > self.most_known
+    }
+
+    /// Forgets what is over before a moment, to which no thread comes any more.
+    pub(super) fn forget(&mut self, moment: u64) {
+        let both = [&mut self.fast, &mut self.slow];
+        both.into_iter()
+            .flatten()
+            .for_each(|channels| channels.forget(moment));
+        self.most_known = (2 * self.known()).max(KNOWN);
+    }
+
+    fn known(&self) -> usize {
+        let both = [&self.fast, &self.slow];
+        both.into_iter().flatten().map(Channels::known).sum()
+    }
+
+    /// Has a thread wait until a line of a page can pass, and for its bytes as far as these take
+    /// longer than the latency of an idle memory; returns the time lost.
     pub(super) fn serve(
         &mut self,
         side: Side,
@@ -60,15 +87,20 @@ impl Bandwidth {
         write: bool,
         thread: &mut Thread,
     ) -> Nanos {
+        let idle = self.loads.fast.idle_ps;
+        let takes = match (side, write) {
+            (Side::Fast, _) => idle,
+            (Side::Slow, false) => idle + self.slower.read_ps,
+            (Side::Slow, true) => idle + self.slower.write_ps,
+        };
         let waits = self.side(side).map_or(0, |channels| {
             let now = thread.picos();
-            channels.transfer(page.0.into(), 1, now).begin - now
+            let begin = channels.transfer(page.0.into(), 1, now).begin;
+            begin - now + channels.line().saturating_sub(takes)
         });
-        let idle = self.loads.fast.idle_ps;
-        let (load, takes) = match (side, write) {
-            (Side::Fast, _) => (&mut self.loads.fast, idle),
-            (Side::Slow, false) => (&mut self.loads.slow, idle + self.slower.read_ps),
-            (Side::Slow, true) => (&mut self.loads.slow, idle + self.slower.write_ps),
+        let load = match side {
+            Side::Fast => &mut self.loads.fast,
+            Side::Slow => &mut self.loads.slow,
         };
         load.accesses += 1;
         load.took_ps = load.took_ps.saturating_add(takes + waits);

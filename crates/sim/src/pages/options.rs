@@ -281,11 +281,11 @@ fn lines() -> Vec<Setting> {
         "slow-line-write" "TIME": quantity(Picos::parse, |m, time| m.tier.line_write_ps = Some(time.0)),
             otherwise("that of --slow-line, or of the memory"),
             column("slow line write", "slow_line_write_ps", Unit::Picos, |m| m.tier.written_line_ps());
-        /// what all channels of DRAM transfer together under --migration: 51.2GB/s, or none for no
-        /// limit
+        /// the most that all channels of DRAM together transfer in a second under --migration:
+        /// 51.2GB/s, or none for no limit
         "fast-bandwidth" "RATE": quantity(Bandwidth::parse, |m, rate| m.fast_bandwidth = rate.0), default("none"),
             column("fast bandwidth", "fast_bandwidth", Unit::Rate, |m| m.fast_bandwidth);
-        /// channels of DRAM that share it, between which pages are interleaved
+        /// channels of DRAM that share --fast-bandwidth; pages are interleaved between them
         "fast-channels" "N": number(1..=65536, |m, channels| m.fast_channels = channels), default("1"),
             column("fast channels", "fast_channels", Unit::None, |m| m.fast_bandwidth.map(|_| m.fast_channels));
         /// what moves at once under --migration: a page, or those lines of it that are used, each

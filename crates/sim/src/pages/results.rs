@@ -147,9 +147,10 @@ fn times() -> Vec<Field<Outcome>> {
         field.of(|outcome: &Outcome| &outcome.times)
     }));
     times.extend(fields! { Outcome;
-        /// what accesses and moves drew from DRAM; null: without --fast-bandwidth
+        /// bytes a second that accesses and moves drew from DRAM; null: without --fast-bandwidth
         "fast_drawn" Rate |o| o.rate(o.drawn.fast);
-        /// what accesses and moves drew from slow memory under --migration; null: no limit
+        /// bytes a second that accesses and moves drew from slow memory; null: without a limit of
+        /// it, or without --migration
         "slow_drawn" Rate |o| o.rate(o.drawn.slow);
     });
     let timed = times.into_iter().map(|field| match &*field.name {

@@ -184,6 +184,11 @@ impl Thread {
         all.saturating_add(self.picos).min(LAST_PICOS)
     }
 
+    /// Returns whether the thread may go on at its clock: it neither sleeps nor waits for others.
+    pub(super) fn is_under_way(&self) -> bool {
+        !matches!(self.state, State::Held(_) | State::Parked)
+    }
+
     /// Returns whether [`Thread::picos`] is too far to count on.
     pub(super) fn is_beyond_picos(&self) -> bool {
         self.picos() == LAST_PICOS

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use terrace_base::Nanos;
 use terrace_policy::migration::Spec;
 use terrace_policy::write;
-use terrace_sim::pages::{Fill, Outcome, PageMachine, ThreadOrder};
+use terrace_sim::pages::{FaultCost, Fill, Outcome, PageMachine, ThreadOrder};
 use terrace_trace::Access;
 
 use crate::machine::{requests, settings, simulate, simulate_traces, touch};
@@ -160,7 +160,7 @@ fn a_page_that_moves_occupies_its_channels() {
     let both = run(Some(6_600_000_000), Some(3_300_000_000));
     let moved = (241 + 1237 - 616) as i64;
     let lines = both.times.fast_wait.0 as i64 - moved;
-    let per_line = (64e12 / 3.3e9 - 16_000.0) / 1000.0;
+    let per_line = (64e12 / 3.3e9 - 15_000.0) / 1000.0;
     let most = per_line * (200 - served) as f64;
     assert!((0..=most as i64 + 3).contains(&lines), "{lines} of {most}");
     assert_eq!(both.drawn.fast, Some(64 * (128 + 200 - served)));
@@ -253,6 +253,36 @@ fn balance_is_benefit_where_nothing_is_busy() {
     let [hottest, even] = ["benefit", "balance"].map(|name| trade(name, 4, 200_000_000_000));
     let ratio = hottest.time().0 as f64 / even.time().0 as f64;
     assert!((0.97..1.03).contains(&ratio), "{ratio}");
+}
+
+/// A thread that moves many pages at once is ahead of the others, which use the channels that it
+/// leaves free: nobody waits for longer than the channels are busy.
+#[test]
+fn moves_keep_nobody_waiting_for_idle_channels() {
+    let mut machine = machine("balance");
+    machine.fault = FaultCost::linux();
+    (machine.dram_pages, machine.fast_bandwidth) = (200, Some(20_000_000_000));
+    machine.tier.timing.bandwidth = Some(20_000_000_000);
+    machine.tier.line_ps = Some(30_000);
+    let outcome = simulate(machine, &[spread(64, 4000, 200)], 977);
+    let bytes = outcome.drawn.fast.unwrap() + outcome.drawn.slow.unwrap();
+    let waited = outcome.times.fast_wait + outcome.times.slow_wait;
+    let (busy, waited) = (bytes as f64 / 20.0, waited.0 as f64 / 64.0);
+    let moved = outcome.counts.demotions;
+    assert!(
+        waited < busy && moved > 40,
+        "{waited} of {busy} ns, {moved} moved"
+    );
+}
+
+/// At 1 MB/s the only line takes 64 us, which is no less than its latency.
+#[test]
+fn a_line_takes_the_time_of_its_bytes() {
+    let mut machine = machine("never");
+    machine.tier.timing.bandwidth = Some(1_000_000);
+    let outcome = simulate(machine, &[readers(1, 1)], 977);
+    let time = outcome.time().0;
+    assert!((63_998..64_010).contains(&time), "{time}");
 }
 
 /// What caches write back draws from slow memory as well, and from DRAM.

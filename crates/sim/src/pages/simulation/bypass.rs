@@ -10,7 +10,7 @@ use super::super::cost::Shootdown;
 use super::super::lines::{ALL, Sectors, costs, shootdowns};
 use super::super::settings::{Fill, Inclusion};
 use super::super::store::Flags;
-use super::super::threads::Way;
+use super::super::threads::{Thread, Way};
 use super::Simulation;
 use super::fault::Part;
 use crate::workload::{Reference, Target};
@@ -120,6 +120,11 @@ impl Simulation {
         if let Some(bandwidth) = &mut lines.bandwidth {
             let lost = bandwidth.serve(side, page, write, &mut self.threads[index]);
             *self.times.wait_of(side) += lost;
+            if bandwidth.is_long() {
+                let goes_on = self.threads.iter().filter(|thread| thread.is_under_way());
+                let earliest = goes_on.map(Thread::picos).min();
+                bandwidth.forget(earliest.unwrap_or(0));
+            }
         }
     }
 
