@@ -49,7 +49,7 @@ pub const ENTRY: Entry = Entry {
 settings! {
     /// Settings of `balance`, beside those of `benefit`.
     pub struct Settings {
-        /// by how much the times of accesses to both memories may differ, as a share of that to DRAM
+        /// by how much the times of accesses to both memories may differ, as a share of DRAM's time
         tolerance: f64 = 0.05, 0.0..=1.0;
     }
 }
