@@ -7,8 +7,7 @@
 //! - its [`Timing`]: the latency of a page, the number served at a time, the speed of the bus.
 //!   A [`Queue`] is a device with that timing: a state machine without clock or I/O that a
 //!   simulator steps through virtual time;
-//! - its [`Channels`], where lines and pages pass that are read and written in place. Each is a
-//!   [`Bus`], as is that between a last-level cache and a memory;
+//! - its [`Channels`], which lines and pages pass that are read and written in place;
 //! - its [`Energy`]: power times time for each transfer, standby and refresh for all the time.
 //!   It is `None` if no source gives powers;
 //! - its lifetime in years ([`lifetime`]): from the writes that a cell sustains and the rate at
@@ -34,7 +33,6 @@
 //! # Ok::<(), terrace_base::Error>(())
 //! ```
 
-mod bus;
 pub mod catalogue;
 pub mod channels;
 pub mod energy;
@@ -50,7 +48,6 @@ pub mod technology;
 pub mod timing;
 pub mod wear;
 
-pub use bus::Bus;
 pub use catalogue::Catalogue;
 pub use channels::Channels;
 pub use energy::{Consumed, Energy, Unit};

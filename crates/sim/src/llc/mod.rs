@@ -26,6 +26,7 @@
 //! - The banks of the last level are not modelled.
 
 pub(crate) mod batch;
+mod bus;
 pub(crate) mod core;
 mod core_side;
 mod dependence;

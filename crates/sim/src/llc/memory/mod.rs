@@ -22,7 +22,9 @@ use std::ops::Sub;
 
 use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_device::channels::interleaved;
-use terrace_device::{Bus, Consumed, Energy, Figure, Technology, Unit, lifetime};
+use terrace_device::{Consumed, Energy, Figure, Technology, Unit, lifetime};
+
+use super::bus::Bus;
 
 /// Bytes of a row, as in a DDR3 module.
 pub const ROW_BYTES: u64 = 8192;
@@ -149,6 +151,7 @@ impl Chips {
             opened: VecDeque::with_capacity(KNOWN_ROWS + 1),
             clear: 0,
             bus: Bus::new(
+                transfer,
                 picos(&technology.write_to_read).unwrap_or(0),
                 picos(&technology.read_to_write).unwrap_or(0),
             ),
@@ -307,7 +310,7 @@ impl Memory {
             (false, false) => read,
         };
         let data = start + latency.saturating_sub(self.transfer);
-        let done = self.bus.transfer(data, self.transfer, write);
+        let done = self.bus.transfer(data, write);
         let bank = &mut self.banks[index];
         bank.done = bank.done.max(done);
         bank.ready = (done + self.transfer).saturating_sub(same_row).max(start);

@@ -171,7 +171,7 @@ fn saturated(mut line: impl FnMut(u64) -> u64) -> f64 {
         four_rows: 24 * cycle,
         array_write: None,
     };
-    memory.bus = Bus::new(17 * cycle, cycle);
+    memory.bus = Bus::new(memory.transfer, 17 * cycle, cycle);
     let mut under_way = std::collections::BinaryHeap::new();
     let (mut at, mut end) = (0, 0);
     for index in 0..requests {

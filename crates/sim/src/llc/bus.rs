@@ -1,11 +1,11 @@
-//! The data bus of a memory: one transfer at a time, in either direction.
+//! The data bus of a memory: one line at a time, in either direction.
 
 use std::collections::VecDeque;
 
 /// Transfers that are known. Those before them are over.
 const KNOWN: usize = 32;
 
-/// A transfer on the bus.
+/// A line on the bus.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     begin: u64,
@@ -18,6 +18,8 @@ struct Slot {
 /// A transfer that waits for its bank leaves the bus to others until then.
 #[derive(Clone, Debug)]
 pub struct Bus {
+    /// The time of a line.
+    transfer: u64,
     /// The time between the data of a write and of a read after it, and the other way round.
     turns: [u64; 2],
     /// In the order of time.
@@ -27,10 +29,11 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// Returns an idle bus on which the data of a read begin `write_to_read` after those of a
-    /// write, and of a write `read_to_write` after those of a read.
-    pub fn new(write_to_read: u64, read_to_write: u64) -> Self {
+    /// Returns an idle bus on which a line takes the time `transfer`, and a read `write_to_read`
+    /// after a write, a write `read_to_write` after a read.
+    pub fn new(transfer: u64, write_to_read: u64, read_to_write: u64) -> Self {
         Self {
+            transfer,
             turns: [write_to_read, read_to_write],
             slots: VecDeque::with_capacity(KNOWN + 1),
             floor: 0,
@@ -51,25 +54,23 @@ impl Bus {
         self.slots.back().map_or(self.floor, |slot| slot.end)
     }
 
-    /// Makes a transfer of this time as soon after `earliest` as the others leave room, and returns
-    /// the end.
-    pub fn transfer(&mut self, earliest: u64, time: u64, write: bool) -> u64 {
+    /// Transfers a line as soon after `earliest` as the others leave room, and returns the end.
+    pub fn transfer(&mut self, earliest: u64, write: bool) -> u64 {
         let mut begin = earliest.max(self.floor);
         // Those before are too far back to matter. Most transfers come after nearly all others.
         let longest = self.turns[0].max(self.turns[1]);
-        let far = |slot: &Slot| slot.end.saturating_add(longest) <= begin;
+        let far = |slot: &Slot| slot.end + longest <= begin;
         let near = self.slots.iter().rposition(far).map_or(0, |far| far + 1);
         let mut place = self.slots.len();
         for index in near..place {
             let slot = self.slots[index];
-            let free = begin.saturating_add(time);
-            if free.saturating_add(self.turn(write, slot.write)) <= slot.begin {
+            if begin + self.transfer + self.turn(write, slot.write) <= slot.begin {
                 place = index;
                 break;
             }
-            begin = begin.max(slot.end.saturating_add(self.turn(slot.write, write)));
+            begin = begin.max(slot.end + self.turn(slot.write, write));
         }
-        let end = begin.saturating_add(time);
+        let end = begin + self.transfer;
         self.slots.insert(place, Slot { begin, end, write });
         if self.slots.len() > KNOWN
             && let Some(first) = self.slots.pop_front()
@@ -88,22 +89,22 @@ mod tests {
 
     #[test]
     fn a_transfer_leaves_the_time_before_it_to_others() {
-        let mut bus = Bus::new(20, 3);
-        assert_eq!(bus.transfer(100, 6, false), 106);
-        assert_eq!(bus.transfer(10, 6, false), 16);
-        assert_eq!(bus.transfer(96, 6, false), 112, "it does not fit before");
-        assert_eq!(bus.transfer(112, 6, true), 121, "it turns");
-        assert_eq!(bus.transfer(112, 6, false), 147);
+        let mut bus = Bus::new(6, 20, 3);
+        assert_eq!(bus.transfer(100, false), 106);
+        assert_eq!(bus.transfer(10, false), 16);
+        assert_eq!(bus.transfer(96, false), 112, "it does not fit before");
+        assert_eq!(bus.transfer(112, true), 121, "it turns");
+        assert_eq!(bus.transfer(112, false), 147);
         assert_eq!(bus.end(), 147);
     }
 
     proptest! {
         #[test]
         fn transfers_keep_their_distance(asked in prop::collection::vec((0..400_u64, any::<bool>()), 1..KNOWN)) {
-            let mut bus = Bus::new(20, 3);
+            let mut bus = Bus::new(6, 20, 3);
             let mut slots = Vec::new();
             for (earliest, write) in asked {
-                let end = bus.transfer(earliest, 6, write);
+                let end = bus.transfer(earliest, write);
                 prop_assert!(end >= earliest + 6);
                 slots.push((end - 6, end, write));
             }
