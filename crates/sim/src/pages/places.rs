@@ -85,6 +85,8 @@ pub(super) struct Area {
     partial: VecDeque<u32>,
     /// Clusters that became empty.
     empty: VecDeque<u32>,
+    /// Whether each cluster is in one of both lists.
+    listed: Vec<bool>,
 }
 
 impl Area {
@@ -120,9 +122,10 @@ impl Area {
         if self.counts[cluster as usize] == 0 {
             self.leave_lists(cluster);
             self.empty.push_back(cluster);
-        } else if !self.partial.contains(&cluster) {
+        } else if !self.listed[cluster as usize] {
             self.partial.push_back(cluster);
         }
+        self.listed[cluster as usize] = true;
     }
 
     /// Returns the first place of the cluster in which places are taken next.
@@ -130,14 +133,19 @@ impl Area {
         let listed = self.partial.pop_front().or_else(|| self.empty.pop_front());
         let cluster = listed.unwrap_or_else(|| {
             self.counts.push(0);
+            self.listed.push(false);
             self.taken
                 .resize(self.counts.len() * CLUSTER as usize, false);
             self.counts.len() as u32 - 1
         });
+        self.listed[cluster as usize] = false;
         cluster * CLUSTER
     }
 
     fn leave_lists(&mut self, cluster: u32) {
+        if !std::mem::take(&mut self.listed[cluster as usize]) {
+            return;
+        }
         for list in [&mut self.partial, &mut self.empty] {
             list.retain(|listed| *listed != cluster);
         }
