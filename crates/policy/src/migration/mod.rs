@@ -15,7 +15,7 @@
 //! 4. carries out [`Plan::moves`] in their order.
 //!
 //! To add a policy: copy [`mod@never`], or [`sampled`] for one that moves pages, name it in
-//! [`REGISTRY`], and give it a slow twin in `tests/migration/slow.rs`.
+//! [`REGISTRY`], and give it a slow twin in `tests/migration/slow/`.
 
 pub mod balance;
 pub mod benefit;
