@@ -149,6 +149,7 @@ fn told(machine: &Machine) -> Table {
         ("unmap an evicted page", fault.unmap),
         ("hand a new one to the device", fault.write_out),
         ("hand a changed one to the device", fault.write_again),
+        ("a page that readahead fetches", fault.readahead),
         ("read latency", tier.read),
         ("a write holds a channel", tier.write),
     ] {

@@ -6,7 +6,8 @@ use terrace_policy::PAGE_BYTES;
 use terrace_sim::pages::{FaultCost, Machine, Measured, Shootdown};
 
 /// Returns the machine of a calibration. The sums are measured: a first touch, the touch of a page
-/// in the swap cache, a fault with and without an eviction, an eviction that writes. The split of a
+/// in the swap cache, a fault with and without an eviction, an eviction that writes, and a call that
+/// has a page fetched, which takes what readahead does for each page beside the fault's. The split of a
 /// cached page's touch into trap and map is not measured, and makes no difference.
 pub fn machine(calibration: &Calibration) -> Machine {
     let swap = &calibration.swap;
@@ -33,6 +34,7 @@ pub fn machine(calibration: &Calibration) -> Machine {
             shootdown: Shootdown::Interrupt,
             shootdown_on_map: false,
             prefetch: Nanos::ZERO,
+            readahead: nanos(swap.advice),
         },
     }
 }
@@ -116,6 +118,7 @@ mod tests {
         assert_eq!(touch + fault.unmap + fault.write_out, Nanos(14_000));
         let changed = evicting + fault.write_again;
         assert_eq!(changed, Nanos(90_000));
+        assert_eq!(fault.readahead, Nanos(3_000));
         assert_eq!((tier.channels, tier.write), (3, Nanos(30_000)));
     }
 

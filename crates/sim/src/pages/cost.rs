@@ -39,6 +39,10 @@ pub struct FaultCost {
     /// Handing a fault to the predictor, if there is one; zero where the predictor runs on another
     /// core, as it does live.
     pub prefetch: Nanos,
+    /// Making room for a page that readahead fetches beside that of a fault, and handing it to the
+    /// device; zero in the presets, for which it was not measured.
+    #[serde(default)]
+    pub readahead: Nanos,
 }
 
 named! {

@@ -61,7 +61,12 @@ impl Machine {
     fn check(&self, name: &str) -> Result<()> {
         let (cost, Measured { read, write, .. }) = (&self.fault, self.tier);
         let fault = [cost.trap, cost.kernel, cost.copy, cost.map, cost.unmap];
-        let others = [cost.write_out, cost.write_again, cost.prefetch];
+        let others = [
+            cost.write_out,
+            cost.write_again,
+            cost.prefetch,
+            cost.readahead,
+        ];
         for time in fault.into_iter().chain(others).chain([read, write]) {
             possible(time).map_err(|error| Error::usage(format!("`{name}`: {error}")))?;
         }

@@ -194,6 +194,8 @@ fn parts() -> Vec<Field<PageMachine>> {
         "shootdown_on_map" None |m| m.fault.shootdown_on_map, json "fault.shootdown_on_map";
         /// added while a predictor runs beside the program
         "fault_prefetch_ns" Nanos |m| m.fault.prefetch, json "fault.prefetch", behind "fault_write_again_ns";
+        /// added for each page that readahead fetches beside that of a fault
+        "fault_readahead_ns" Nanos |m| m.fault.readahead, json "fault.readahead", behind "fault_prefetch_ns";
     }
 }
 

@@ -142,6 +142,8 @@ pub(super) struct Thread {
     pub(super) made: u64,
     /// Pages that it waits for and maps beside that of its fault, if it has one.
     pub(super) to_map: u64,
+    /// Pages that readahead has fetched beside that of the fault.
+    pub(super) read_ahead: u64,
     /// Moment of the last fault.
     pub(super) faulted: Nanos,
     /// Next touch, if the clock has reached it.

@@ -161,6 +161,12 @@ fn readahead_reads_the_aligned_block_in_its_order() {
     let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
     assert_eq!(outcome.counts.reads, 4);
     assert_eq!(outcome.story.issued, 3);
+    // Each of the three others is made room for and handed over.
+    let mut costly = machine.clone();
+    costly.fault.readahead = Nanos(5);
+    let costly = simulate(costly, slice::from_ref(&program), 99);
+    assert_eq!(costly.times.prefetch, Nanos(3 * 5));
+    assert_eq!(costly.time(), outcome.time() + Nanos(3 * 5));
     let read = outcome.times.read;
     machine.prefetch = Prefetch::Off;
     let alone = simulate(machine, &[program], 99);

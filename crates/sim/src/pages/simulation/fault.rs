@@ -287,7 +287,10 @@ impl Simulation {
         }
         let before = self.story.issued;
         match self.settings.prefetch {
-            Prefetch::Readahead { .. } => self.read_around(page, is_read, now, pages),
+            Prefetch::Readahead { .. } => {
+                self.read_around(page, is_read, now, pages);
+                self.threads[index].read_ahead = self.story.issued - before;
+            }
             Prefetch::Off | Prefetch::Predictor(_) => {
                 if is_read {
                     self.read(page, Class::Demand, now);
@@ -333,6 +336,9 @@ impl Simulation {
             self.spend(index, Part::Copy, way);
         }
         self.map(index, way);
+        for _ in 0..std::mem::take(&mut self.threads[index].read_ahead) {
+            self.spend(index, Part::Readahead, way);
+        }
         if way.is_of_tier() {
             let thread = &self.threads[index];
             self.latencies.faults += 1;
@@ -366,6 +372,7 @@ pub(super) enum Part {
     WriteOut,
     WriteAgain,
     Prefetch,
+    Readahead,
 }
 
 impl Simulation {
@@ -381,6 +388,7 @@ impl Simulation {
             Part::WriteOut => (cost.write_out, &mut times.write_out),
             Part::WriteAgain => (cost.write_again, &mut times.write_out),
             Part::Prefetch => (cost.prefetch, &mut times.prefetch),
+            Part::Readahead => (cost.readahead, &mut times.prefetch),
         };
         *total += time;
         let thread = &mut self.threads[index];
