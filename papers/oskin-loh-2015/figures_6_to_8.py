@@ -88,7 +88,7 @@ def ways_of_prefetching(trace, warmup, model, threads=1):
     for name, own in settings.items():
         [run] = common.simulate(trace, warmup, **machine, **own)
         found[name] = counts(run) | {"time_ns": run["time_ns"], "compute_ns": run["times_ns"]["compute"]}
-    [slow] = common.simulate(trace, warmup, **lines, dram=MACHINE["dram"], memory="dram", fault_cost="none", migration="never")
+    [slow] = common.simulate(trace, warmup, **lines, dram=MACHINE["dram"], memory="dram", bandwidth="none", fault_cost="none", migration="never")
     return found | {"slow": {"time_ns": slow["time_ns"]}}
 
 

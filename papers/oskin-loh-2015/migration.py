@@ -25,7 +25,7 @@ EARLIER = FOLDER / "migration-earlier.json"
 # The times of the model in page.md.jinja, and a shoot-down that reaches 16 threads. A fault waits for nothing but its own
 # parts, of which the copy is one. A sample takes 200 ns, the lower end of what the processor's own (PEBS) take (Akiyama
 # & Hirofuchi, Quantitative evaluation of Intel PEBS overhead for online system-noise analysis, ROSS 2017).
-MACHINE = {"dram": "20%", "memory": "dram", "replacement": "fifo", "eviction_buffer": 64, "instruction_time": 0.526,
+MACHINE = {"dram": "20%", "memory": "dram", "bandwidth": "none", "replacement": "fifo", "eviction_buffer": 64, "instruction_time": 0.526,
            "fast_line": 3.1, "slow_line": 14, "read_latency": "1ns", "write_latency": "358ns",
            "fault_cost": "oskin-loh", "threads": 16, "sample_time": "200ns"}
 # What is compared: the policy, the shoot-down, and the time of a sample where that is another.

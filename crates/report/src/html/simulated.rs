@@ -16,8 +16,9 @@ use crate::sim::{PagesDocument, parts};
 use crate::sweep::{SweepDocument, table};
 
 /// Settings that distinguish machines in plots.
-const TELLING: [&str; 13] = [
+const TELLING: [&str; 14] = [
     "memory",
+    "middle",
     "replacement",
     "prefetch",
     "prefetch_cache",

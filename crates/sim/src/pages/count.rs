@@ -75,6 +75,10 @@ figures! {
         zeros_dropped,
         /// pages read from the tier, on demand or ahead
         reads,
+        /// pages that left DRAM for the memory of --middle
+        middle_writes,
+        /// pages read from the memory of --middle, on demand or ahead; they leave it
+        middle_reads,
         /// TLB shoot-downs
         shootdowns,
         /// accesses to lines that slow memory served, under --migration

@@ -180,6 +180,7 @@ pub(super) fn require_counts(settings: &PageMachine) -> Result<()> {
         ("‘prefetch’", !matches!(settings.prefetch, Prefetch::Off)),
         ("‘eviction’", settings.eviction != eviction::Spec::default()),
         ("‘staging’", settings.staging > 0),
+        ("‘middle’", settings.middle.is_some()),
         (
             "‘migration’",
             settings.migration != migration::Spec::default(),

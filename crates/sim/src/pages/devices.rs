@@ -1,4 +1,5 @@
-//! Devices of the tier: all alike, each with its own queue.
+//! Devices, each with its own queue: those of the tier, which are all alike, and behind them that of
+//! the middle memory.
 
 use terrace_base::Nanos;
 use terrace_device::{Completion, Queue, Request, Timing};
@@ -34,9 +35,15 @@ impl Devices {
         next.complete(next.next_completion()?)
     }
 
-    /// Promotes a request of a device for which a thread waits.
-    pub(super) fn promote(&mut self, device: usize, id: u64) {
-        self.0[device].promote(id);
+    /// Adds an idle device of another kind, and returns its number.
+    pub(super) fn add(&mut self, timing: Timing) -> usize {
+        self.0.push(Queue::new(timing));
+        self.0.len() - 1
+    }
+
+    /// Promotes a request for which a thread waits, whichever device has it.
+    pub(super) fn promote(&mut self, id: u64) {
+        self.0.iter_mut().any(|queue| queue.promote(id));
     }
 
     /// Returns whether there is only one device.

@@ -18,6 +18,7 @@ pub mod levelling;
 mod line_wear;
 mod lines;
 mod machine;
+mod middle;
 pub mod names;
 pub mod options;
 mod outcome;
@@ -47,8 +48,8 @@ pub use placement::Placement;
 pub use results::Simulated;
 pub use run::{run, watch};
 pub use settings::{
-    Around, Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, Slower, ThreadOrder, Tier,
-    Work, ZeroPages,
+    Around, Fill, Inclusion, Initial, Mapped, Middle, PageMachine, Prefetch, Slower, ThreadOrder,
+    Tier, Work, ZeroPages,
 };
 pub use simulation::Simulation;
 pub use survey::{Foresight, Survey};

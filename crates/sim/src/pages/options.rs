@@ -24,12 +24,12 @@ use super::levelling;
 use super::names::{Bandwidth, Picos, parse_latency, parse_prefetch};
 use super::placement::Placement;
 use super::setting::{Set, Setting, Values};
-use super::settings::{PageMachine, Prefetch, Tier};
+use super::settings::{Middle, PageMachine, Prefetch, Tier};
 use crate::setting::{Machine, settings};
 
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or
 /// of a fault cost comes behind these. Settings that are not named follow.
-pub(super) const VARY: &str = "memory dram replacement eviction prefetch page-cluster prefetch-cache \
+pub(super) const VARY: &str = "memory dram middle replacement eviction prefetch page-cluster prefetch-cache \
      prefetch-work inclusion eviction-buffer staging devices order fault-cost instruction-time access-time \
      warmup seed read-latency write-latency channels tier-size shootdown threads migration place fast-line slow-line slow-line-write bandwidth fast-bandwidth \
      fast-channels fill sample-time";
@@ -94,6 +94,17 @@ fn policies() -> Vec<Setting> {
                      and without a clock, which is several times as fast; no page waits to be \
                      written."),
             column("memory", "memory", Unit::None, |m| m.tier.name.clone());
+        /// a memory between DRAM and the one behind it, and its size: pcm:25%, dram:64M; none: there is
+        /// none
+        "middle" "NAME:SIZE": parsed(middle), default("none"),
+            details("A page that leaves DRAM goes there, and the page that has been there for longest goes on where there \
+                     is no room; it is written to the last memory if that has no copy of it. A page that is touched comes \
+                     back to DRAM and leaves it. A share is one of the footprint."),
+            column("middle", "middle", Unit::None, |m| m.middle.as_ref().map(ToString::to_string)),
+            fields(fields! { PageMachine;
+                /// pages of the memory between; null: there is none
+                "middle_pages" Pages |m| m.middle.as_ref().map(|middle| middle.pages);
+            });
         /// what stays in DRAM
         "replacement" "NAME": new(Values::List(Arc::new(policies_of))), default("lru"), common(),
             details("Policies are listed by `terrace list policies`. Settings follow a name, as in \
@@ -493,6 +504,29 @@ fn memory(name: &str) -> Result<Set> {
             Tier::UNTIMED => Tier::untimed(),
             name => technology(catalogue, name)?,
         };
+        Ok(())
+    }))
+}
+
+/// Reads the name and the size of a memory between DRAM and the tier.
+fn middle(text: &str) -> Result<Set> {
+    if text == "none" {
+        return Ok(Set::plain(|m: &mut PageMachine| m.middle = None));
+    }
+    let (name, size) = text.split_once(':').ok_or_else(|| {
+        Error::usage(format!(
+            "`{text}` is no memory with its size; write it as pcm:25%, dram:64M or none"
+        ))
+    })?;
+    let (name, size) = (name.to_owned(), Dram::parse(size)?);
+    Ok(Set::new(move |choice, catalogue| {
+        let tier = technology(catalogue, &name)?;
+        choice.middle = Some(size);
+        choice.machine.middle = Some(Middle {
+            name: tier.name,
+            timing: tier.timing,
+            pages: 0,
+        });
         Ok(())
     }))
 }

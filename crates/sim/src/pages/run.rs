@@ -89,6 +89,13 @@ pub fn watch(
             };
             let lines = Lines::new(&settings, force, workload.passed_caches())?;
             let replacement = replacement(&settings, future)?;
+            if settings.middle.is_some() && replacement.has_writes() {
+                return Err(Error::usage(format!(
+                    "‘replacement’ {} writes pages to the tier that stay in DRAM, and ‘middle’ is for pages that \
+                     leave it; give another policy, or leave ‘middle’ out",
+                    settings.replacement
+                )));
+            }
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;
             let engine = engine(&settings, future)?;

@@ -235,6 +235,25 @@ impl Tier {
     }
 }
 
+/// A memory between DRAM and the tier, which holds pages that have left DRAM until it has no room
+/// for them.
+#[derive(Clone, Debug, Default)]
+pub struct Middle {
+    /// Name of the technology.
+    pub name: String,
+    /// Timing of its one device.
+    pub timing: Timing,
+    /// Its size in pages, at least one.
+    pub pages: usize,
+}
+
+impl fmt::Display for Middle {
+    /// Writes the memory and its size as on the command line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}p", self.name, self.pages)
+    }
+}
+
 /// By how many picoseconds lines of the tier take longer than those of DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slower {
@@ -258,6 +277,29 @@ impl PageMachine {
                 self.prefetch_cache, self.staging, self.dram_pages
             ))
         })
+    }
+
+    /// Checks that the machine can have a memory between DRAM and the tier, if it is to have one.
+    ///
+    /// # Errors
+    /// A usage error if something else does not go with it.
+    pub fn check_middle(&self) -> Result<()> {
+        if self.middle.is_none() {
+            return Ok(());
+        }
+        if self.migration.bypasses() {
+            return Err(Error::usage(format!(
+                "‘middle’ is for pages that come in by faults, and ‘migration’ {} has none; leave it out",
+                self.migration
+            )));
+        }
+        if self.writing.is_asked() {
+            return Err(Error::usage(
+                "‘write’ asks about pages that leave DRAM for the tier, and with ‘middle’ they go elsewhere first; \
+                 leave one of the two out",
+            ));
+        }
+        Ok(())
     }
 
     /// Returns by how much lines of the tier take longer than those of DRAM; `None` if the tier
@@ -401,6 +443,8 @@ pub struct PageMachine {
     /// they move to the rest of DRAM (Oskin & Loh 2015, V.D). If 0, fetched pages go to the rest at
     /// once.
     pub prefetch_cache: usize,
+    /// The memory between DRAM and the tier, if there is one.
+    pub middle: Option<Middle>,
     /// The slower tier.
     pub tier: Tier,
     /// Replacement policy.

@@ -78,6 +78,8 @@ pub(super) enum Way {
     New,
     /// Eviction buffer.
     Near,
+    /// Memory between DRAM and the tier.
+    Middle,
     /// Tier.
     Far,
     /// Tier, which needs not be read: the page is zeros.
@@ -85,9 +87,9 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// Returns whether the page was in the tier.
-    pub(super) fn is_of_tier(self) -> bool {
-        matches!(self, Self::Far | Self::Zeros)
+    /// Returns whether the page was behind DRAM.
+    pub(super) fn is_behind_dram(self) -> bool {
+        matches!(self, Self::Middle | Self::Far | Self::Zeros)
     }
 }
 

@@ -10,6 +10,7 @@ mod initial;
 mod laws;
 mod machine;
 mod mapped;
+mod middle;
 mod naive;
 mod oracle;
 mod threads;

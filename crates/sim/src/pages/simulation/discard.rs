@@ -41,6 +41,7 @@ impl Simulation {
         if let Some(staging) = &mut self.staging {
             staging.rescue(page, &mut self.store);
         }
+        self.leave_middle(page);
         self.store.give_up(page);
         self.store.set(page, Flags::RETURNED);
         let held = Flags::DIRTY.and(Flags::UNWRITTEN).and(Flags::ZEROS);

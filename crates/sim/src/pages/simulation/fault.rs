@@ -182,9 +182,11 @@ impl Simulation {
         evicted: Option<PageId>,
         pages: &PageTable,
     ) {
+        let held = self.leave_middle(page);
         let way = match flags.any(Flags::KNOWN) {
             false => self.begin(page, flags),
             true if flags.any(Flags::IN_DRAM) => Way::Near,
+            true if held => Way::Middle,
             true if flags.any(Flags::ZERO) => Way::New,
             true if flags.are_zeros_of_tier() => Way::Zeros,
             true => Way::Far,
@@ -205,10 +207,10 @@ impl Simulation {
         match way {
             Way::New => self.counts.first_touches += 1,
             Way::Near => self.counts.rescues += 1,
-            Way::Far | Way::Zeros => {
+            Way::Far | Way::Middle | Way::Zeros => {
                 self.counts.full_misses += 1;
                 self.let_go(page, false, self.threads[index].now(), pages);
-                if way == Way::Far {
+                if way != Way::Zeros {
                     self.store.set(page, Flags::FLIGHT);
                 }
                 self.spend(index, Part::Kernel, way);
@@ -273,27 +275,30 @@ impl Simulation {
     pub(super) fn fetch(&mut self, index: usize, page: PageId, way: Way, pages: &PageTable) {
         let now = self.threads[index].now();
         self.flush(now);
-        if self.buffer.is_over_full() {
+        if self.is_over_full() {
             self.threads[index].state = State::Evicting(page, way);
             return;
         }
-        if !way.is_of_tier() {
+        if !way.is_behind_dram() {
             self.arrive(index, way);
             return;
         }
-        let is_read = way == Way::Far;
+        let is_read = way != Way::Zeros;
         if is_read {
             self.threads[index].state = State::Reading(page);
         }
         let before = self.story.issued;
         match self.settings.prefetch {
-            Prefetch::Readahead { .. } => {
+            // A page that is in memory is not swapped in.
+            Prefetch::Readahead { .. } if way != Way::Middle => {
                 self.read_around(page, is_read, now, pages);
                 self.threads[index].read_ahead = self.story.issued - before;
             }
-            Prefetch::Off | Prefetch::Predictor(_) => {
-                if is_read {
-                    self.read(page, Class::Demand, now);
+            _ => {
+                match way {
+                    Way::Middle => self.read_from_middle(page, Class::Demand, now),
+                    Way::Far => self.read(page, Class::Demand, now),
+                    Way::Near | Way::New | Way::Zeros => {}
                 }
                 self.foresee(index, page, pages);
                 self.issue(now, pages);
@@ -317,9 +322,7 @@ impl Simulation {
     /// Lets a thread wait for a page that is being read.
     fn join(&mut self, index: usize, page: PageId) {
         self.counts.partial_misses += 1;
-        if let Some(device) = self.store.device(page) {
-            self.devices.promote(device, transfer_id(page, Kind::Read));
-        }
+        self.devices.promote(transfer_id(page, Kind::Read));
         self.threads[index].state = State::Reading(page);
     }
 
@@ -339,13 +342,13 @@ impl Simulation {
         for _ in 0..std::mem::take(&mut self.threads[index].read_ahead) {
             self.spend(index, Part::Readahead, way);
         }
-        if way.is_of_tier() {
+        if way.is_behind_dram() {
             let thread = &self.threads[index];
             self.latencies.faults += 1;
             self.latencies.faults_ns += thread.now().saturating_sub(thread.faulted).0;
         }
         let joins =
-            self.settings.work == Work::Synchronous && way.is_of_tier() && self.fetching > 0;
+            self.settings.work == Work::Synchronous && way.is_behind_dram() && self.fetching > 0;
         match joins {
             true => self.threads[index].state = State::Joining,
             false => self.go_on(index),

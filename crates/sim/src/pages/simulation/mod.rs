@@ -8,6 +8,7 @@ mod bypass;
 mod discard;
 mod fault;
 mod figures;
+mod middle;
 mod order;
 mod readahead;
 mod traffic;
@@ -30,6 +31,7 @@ use super::buffer::EvictionBuffer;
 use super::count::{Counts, Latencies, Times};
 use super::devices::Devices;
 use super::lines::Lines;
+use super::middle::MiddlePages;
 use super::outcome::{Clock, Reading};
 use super::settings::{Around, PageMachine, Prefetch};
 use super::staging::Staging;
@@ -81,6 +83,8 @@ pub struct Simulation {
     /// Pages that have left and are still in DRAM, if a part of it is kept for them.
     staging: Option<Staging>,
     devices: Devices,
+    /// Pages between DRAM and the tier, if there is a memory for them.
+    middle: Option<MiddlePages>,
     threads: Vec<Thread>,
     programs: Vec<Program>,
     counts: Counts,
@@ -131,6 +135,11 @@ impl Simulation {
             counts_instructions,
             ..Program::default()
         });
+        let mut devices = Devices::new(settings.tier.timing, settings.tier.devices);
+        let middle = settings
+            .middle
+            .as_ref()
+            .map(|middle| MiddlePages::new(middle.pages, devices.add(middle.timing)));
         let has_slots = matches!(
             settings.prefetch,
             Prefetch::Readahead {
@@ -155,7 +164,8 @@ impl Simulation {
                 slots => slots / 2,
             }),
             staging: Staging::new(settings.staging),
-            devices: Devices::new(settings.tier.timing, settings.tier.devices),
+            devices,
+            middle,
             threads: Vec::new(),
             programs: programs.collect(),
             counts: Counts::default(),

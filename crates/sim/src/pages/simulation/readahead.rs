@@ -109,9 +109,9 @@ impl Simulation {
             let residence =
                 view(&self.store, &*self.replacement, pages).residence(pages.location(neighbour));
             let ahead = self.store.flags(neighbour).any(Flags::AHEAD);
-            if residence != Residence::InTier || ahead {
+            if residence != Residence::InTier || ahead || self.is_in_middle(neighbour) {
                 self.story.filtered += 1;
-            } else if self.buffer.is_over_full() {
+            } else if self.is_over_full() {
                 self.story.wiped += 1;
             } else {
                 self.read_ahead(neighbour, Class::Demand, now, pages);

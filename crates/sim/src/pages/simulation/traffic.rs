@@ -68,7 +68,7 @@ impl Simulation {
         if self.threads.iter().any(waits) {
             return;
         }
-        while !self.buffer.is_over_full() && (all || self.devices.any_idle()) {
+        while !self.is_over_full() && (all || self.devices.any_idle()) {
             let Some(page) = self.next_hint(all, pages) else {
                 return;
             };
@@ -82,13 +82,17 @@ impl Simulation {
     /// Returns the next page to fetch ahead: of any device if `any`, else of an idle one.
     fn next_hint(&mut self, any: bool, pages: &PageTable) -> Option<PageId> {
         let engine = self.engine.as_mut()?;
-        let (store, devices) = (&self.store, &self.devices);
+        let (store, devices, middle) = (&self.store, &self.devices, &self.middle);
         let mut memory = view(store, &*self.replacement, pages);
         let at = if any || devices.is_one() {
             engine.next(&mut memory)
         } else {
             engine.next_of(&mut memory, |at| {
-                let device = pages.find(at).and_then(|page| store.device(page));
+                let middle = middle.as_ref();
+                let device = pages.find(at).and_then(|page| {
+                    let middle = middle.filter(|middle| middle.holds(page));
+                    middle.map_or_else(|| store.device(page), |middle| Some(middle.device()))
+                });
                 device.is_none_or(|device| devices.is_idle(device))
             })
         };
@@ -104,7 +108,10 @@ impl Simulation {
         } else {
             self.fetching += 1;
             self.store.set(page, Flags::FETCH);
-            self.read(page, class, now);
+            match self.leave_middle(page) {
+                true => self.read_from_middle(page, class, now),
+                false => self.read(page, class, now),
+            }
         }
         if let Some(cache) = &mut self.prefetch_cache {
             if let Some(dropped) = cache.prefetch(page) {
@@ -133,27 +140,39 @@ impl Simulation {
 
     /// Writes a page to the tier that has left DRAM as if nothing of it was written.
     pub(super) fn write_late(&mut self, page: PageId, now: Nanos) {
-        self.counts.writebacks += 1;
         self.store.write(page);
+        self.write_unbuffered(transfer_id(page, Kind::Write) | LATE, page, now);
+    }
+
+    /// Writes a page to the tier that has left DRAM.
+    pub(super) fn write_unbuffered(&mut self, id: u64, page: PageId, now: Nanos) {
+        self.counts.writebacks += 1;
         self.store.write_out(page);
         self.store.set(page, Flags::SAVED);
-        let id = transfer_id(page, Kind::Write) | LATE;
-        self.request(id, page, Kind::Write, Class::Background, now);
+        let request = Request {
+            id,
+            ..self.transfer(page, Kind::Write, Class::Background)
+        };
+        self.request(page, request, now);
     }
 
     /// Submits a transfer of a page to its device.
     fn submit(&mut self, page: PageId, kind: Kind, class: Class, now: Nanos) {
-        self.request(transfer_id(page, kind), page, kind, class, now);
+        self.request(page, self.transfer(page, kind, class), now);
     }
 
-    fn request(&mut self, id: u64, page: PageId, kind: Kind, class: Class, now: Nanos) {
-        let request = Request {
-            id,
+    /// Returns a transfer of a page.
+    pub(super) fn transfer(&self, page: PageId, kind: Kind, class: Class) -> Request {
+        Request {
+            id: transfer_id(page, kind),
             kind,
             class,
             place: self.store.slot(page).unwrap_or(0),
             bytes: PAGE_BYTES,
-        };
+        }
+    }
+
+    fn request(&mut self, page: PageId, request: Request, now: Nanos) {
         let device = self.store.device(page).unwrap_or(0);
         self.devices.submit(device, now, request);
     }
@@ -179,6 +198,10 @@ impl Simulation {
     /// Has a page written that leaves DRAM, if the tier has no copy that is up to date.
     fn leave(&mut self, page: PageId) -> Departure {
         let flags = self.store.flags(page);
+        if self.goes_to_middle(flags) {
+            self.buffer.push(page, &mut self.store);
+            return Departure::New;
+        }
         let has_copy = flags.any(Flags::TIER) && !flags.any(Flags::DIRTY);
         if has_copy || flags.any(Flags::UNWRITTEN) {
             if let Some(writes) = &mut self.writes {
@@ -276,7 +299,12 @@ impl Simulation {
     /// Starts writes of the eviction buffer, if a flush is due or a thread waits for one.
     pub(super) fn flush(&mut self, now: Nanos) {
         let urgent = self.staging.is_some() || self.buffer.is_over_full();
-        while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
+        while !self.is_middle_blocked()
+            && let Some(page) = self.buffer.next_to_write(urgent, &mut self.store)
+        {
+            if self.enter_middle(page, now) {
+                continue;
+            }
             let changed = self.store.flags(page).any(Flags::DIRTY);
             self.write(page, now);
             if let Some(writes) = &mut self.writes {
@@ -334,6 +362,7 @@ impl Simulation {
         let (page, at) = (PageId(completion.request.id as u32), completion.finished);
         match completion.request.kind {
             Kind::Write if completion.request.id & LATE != 0 => {}
+            Kind::Write if completion.request.id & GOING_ON != 0 => self.went_on(at),
             Kind::Write => {
                 self.buffer.written(page, &mut self.store);
                 self.flush(at);
@@ -351,10 +380,15 @@ impl Simulation {
         }
     }
 
+    /// Returns whether evicting threads have to wait.
+    pub(super) fn is_over_full(&self) -> bool {
+        self.buffer.is_over_full() || self.is_middle_blocked()
+    }
+
     /// Resumes threads that waited for room, in order of their numbers, as long as there is room.
     pub(super) fn let_evict(&mut self, at: Nanos) {
         for index in 0..self.threads.len() {
-            if self.buffer.is_over_full() {
+            if self.is_over_full() {
                 return;
             }
             let thread = &mut self.threads[index];
@@ -390,6 +424,9 @@ impl Simulation {
 
 /// Bit of the identifier of a write for which no page waits in the eviction buffer.
 const LATE: u64 = 1 << 33;
+
+/// Bit of the identifier of the write of a page that goes on from the middle memory to the tier.
+pub(super) const GOING_ON: u64 = 1 << 34;
 
 /// Returns the identifier of a transfer of a page on its device.
 pub(super) fn transfer_id(page: PageId, kind: Kind) -> u64 {

@@ -26,6 +26,9 @@ impl Simulation {
             // Given back, or from before the trace.
         } else if self.replacement.contains(page) && !is_coming {
             self.store.write(page);
+        } else if self.middle.is_some() && flags.any(Flags::IN_DRAM) || self.is_in_middle(page) {
+            // It has not got to the tier, and goes there with what is written now.
+            self.store.write(page);
         } else if !flags.any(Flags::SAVED.and(Flags::DIRTY)) {
             self.write_late(page, self.threads[index].now());
         }
