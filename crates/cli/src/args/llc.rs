@@ -24,18 +24,19 @@ Examples:
   terrace sim llc --policy lru,nhm --memory dram,pcm-row,dram/pcm-row -- ./program --its --options
   terrace sim llc --policy lru --llc 1M,2M,4M --ways 8,16 --warmup 10% mcf.parquet
   terrace sim llc --cores 8 --policy lru,nhm mcf.parquet gcc.parquet
+  terrace sim llc --policy lru,drrip,hawkeye,mockingjay --prefetch stride mcf.parquet
   terrace sim llc --policy lru --epoch 25000 --json=- gcc.parquet | jq '.runs[0].epochs'
 
 Requests of the private levels can be kept, and simulated without these levels later:
   terrace sim llc --requests llc.parquet -- ./program
   terrace sim llc --l1 off --l2 off --policy lru,nhm:n=4,nhm:n=8 llc.parquet
 
-The rules: all levels are write-back and write-allocate, neither inclusive nor exclusive; private
-levels are LRU; a dirty line that leaves one is written to the next and allocates there, a clean one
-is dropped. Instructions are not fetched. Threads are assigned to cores by their numbers; several
+The rules: all levels are write-back and write-allocate, neither inclusive nor exclusive without
+--inclusion; private levels are LRU; a dirty line that leaves one is written to the next and
+allocates there, a clean one is dropped. Instructions are not fetched. Threads are assigned to cores by their numbers; several
 traces run on separate cores, take turns by executed instructions, and restart until all have run
-once. `misses` counts misses of loads and stores: with `writebacks` they are the lines that go over
-the memory bus. All figures are simulated.
+once. `misses` counts misses of loads and stores: with those of `prefetches` and with `writebacks`
+they are the lines that go over the memory bus. All figures are simulated.
 
 Exit code: the exit code of the program, if one was run; 2 for wrong usage; 1 where terrace failed.")]
 #[command(mut_arg("limit", |limit| limit.long_help(

@@ -330,6 +330,15 @@ fn sim_llc_of_several_policies() {
 }
 
 #[test]
+fn sim_llc_that_reads_ahead_and_includes() {
+    check(
+        "llc-ahead.json",
+        "sim llc -q --policy mockingjay:bypass=off --llc 16K --l1 4K:2 --l2 16K:4 --prefetch stride \
+         --inclusion inclusive --memory pcm-row --json=- matmul.parquet",
+    );
+}
+
+#[test]
 fn sim_llc_with_memories_on_the_memory_side() {
     check(
         "memories.json",

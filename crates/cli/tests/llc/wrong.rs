@@ -47,6 +47,21 @@ fn wrong_input_has_its_sentence() {
             2,
             "one policy",
         ),
+        (
+            vec!["--prefetch", "next-line", "--l1", "off", &gups],
+            2,
+            "--prefetch next-line reads into the second level",
+        ),
+        (
+            vec!["--inclusion", "inclusive", "--policy", "lru,nru", &gups],
+            2,
+            "one policy and one size",
+        ),
+        (
+            vec!["--inclusion", "inclusive", "--policy", "dblk", &gups],
+            2,
+            "bypass=off",
+        ),
         (vec!["--requests", "out.txt", &gups], 2, "format"),
         (vec!["--json", &nowhere, &gups], 2, "no directory for it"),
         (

@@ -63,6 +63,12 @@ impl Cache {
         self.tags.flush(line, dirty_above, invalidates)
     }
 
+    /// Counts as dirty what was evicted last, since it was dirty in the level above: see
+    /// [`Tags::evicted_dirty`].
+    pub fn evicted_dirty(&mut self, evicted: &mut Evicted) {
+        self.tags.evicted_dirty(evicted);
+    }
+
     /// Returns the policy.
     pub fn policy(&self) -> &dyn LlcPolicy {
         &*self.policy

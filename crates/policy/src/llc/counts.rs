@@ -6,10 +6,11 @@ use super::{Kind, Outcome};
 
 /// Events of a last-level cache.
 ///
-/// Each request is of one of three kinds and has one of three ends. A load or store that misses
-/// costs a read of memory; a write-back that misses does not, because it brings the whole line. So
-/// `misses` counts loads and stores alone (as gem5, with which the paper was measured), and
-/// `misses` plus `writebacks` are the lines that cross the memory bus.
+/// Each request is of one of four kinds and has one of three ends. A load, store or prefetch that
+/// misses costs a read of memory; a write-back that misses does not, because it brings the whole
+/// line. `misses` counts loads and stores alone (as gem5, with which the paper was measured);
+/// `reads` has prefetches as well, and `reads` plus `writebacks` are the lines that cross the
+/// memory bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Ends of loads.
@@ -18,12 +19,14 @@ pub struct Counts {
     pub stores: Ends,
     /// Ends of write-backs of the level above.
     pub from_above: Ends,
+    /// Ends of prefetches of the level above.
+    pub prefetches: Ends,
     /// Clean lines evicted.
     pub clean_evictions: u64,
     /// Dirty lines evicted.
     pub dirty_evictions: u64,
-    /// Write-backs of the level above to a line that was clean here, and flushes of a line that was
-    /// dirty only above.
+    /// Write-backs of the level above to a line that was clean here, and flushes and evictions of a
+    /// line that was dirty only above.
     pub dirtied: u64,
     /// Lines flushed by programs, each time.
     pub flushes: u64,
@@ -78,22 +81,29 @@ impl Counts {
             Kind::Load => &mut self.loads,
             Kind::Store => &mut self.stores,
             Kind::WriteBack => &mut self.from_above,
+            Kind::Prefetch => &mut self.prefetches,
         }
     }
 
     /// Number of requests.
     pub fn accesses(&self) -> u64 {
-        self.loads.all() + self.stores.all() + self.from_above.all()
+        self.loads.all() + self.stores.all() + self.from_above.all() + self.prefetches.all()
     }
 
     /// Number of requests for a line in the cache.
     pub fn hits(&self) -> u64 {
-        self.loads.hits + self.stores.hits + self.from_above.hits
+        self.loads.hits + self.stores.hits + self.from_above.hits + self.prefetches.hits
     }
 
-    /// Number of loads and stores of a line that was not in the cache: reads of memory.
+    /// Number of loads and stores of a line that was not in the cache.
     pub fn misses(&self) -> u64 {
         self.loads.misses() + self.stores.misses()
+    }
+
+    /// Number of lines read from memory: misses, and prefetches of a line that was not in the
+    /// cache.
+    pub fn reads(&self) -> u64 {
+        self.misses() + self.prefetches.misses()
     }
 
     /// Number of write-backs of the level above for a line that was not in the cache.
@@ -103,7 +113,8 @@ impl Counts {
 
     /// Number of requests that bypassed the cache.
     pub fn bypasses(&self) -> u64 {
-        self.loads.bypasses + self.stores.bypasses + self.from_above.bypasses
+        let reads = self.loads.bypasses + self.stores.bypasses + self.prefetches.bypasses;
+        reads + self.from_above.bypasses
     }
 
     /// Number of lines written to memory: dirty lines evicted or flushed, and write-backs that
@@ -131,6 +142,7 @@ impl Sub for Counts {
             loads: self.loads - before.loads,
             stores: self.stores - before.stores,
             from_above: self.from_above - before.from_above,
+            prefetches: self.prefetches - before.prefetches,
             clean_evictions: self.clean_evictions - before.clean_evictions,
             dirty_evictions: self.dirty_evictions - before.dirty_evictions,
             dirtied: self.dirtied - before.dirtied,

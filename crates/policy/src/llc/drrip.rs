@@ -6,7 +6,7 @@
 //! there is. Static RRIP, which inserts with the longest interval but one, duels with bimodal RRIP,
 //! which inserts with the longest, and every 32nd line with the longest but one. A line that the
 //! level above writes back is treated like one that is read: it is inserted and promoted alike, and
-//! its miss counts.
+//! its miss counts. So is one that it prefetches; the paper has none.
 
 use super::{Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Request};
 use crate::params::Params;

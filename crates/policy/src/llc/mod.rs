@@ -5,6 +5,8 @@
 //! if a set is full. Lines are written back, and allocated on writes; a line that the level above
 //! writes back is dirty here until it is evicted, and no read makes it clean.
 //!
+//! A [`Prefetcher`] decides which lines the level above reads ahead of their use.
+//!
 //! To add a policy: copy [`lru`], name it in [`REGISTRY`], and give it a slow twin in
 //! `tests/llc/slow`.
 
@@ -27,6 +29,7 @@ pub mod nhm;
 pub mod nru;
 pub mod opt;
 pub mod plru;
+mod prefetch;
 pub mod random;
 mod recency;
 mod registry;
@@ -44,6 +47,7 @@ pub use counts::{Counts, Ends};
 pub use duel::Duel;
 pub use geometry::{Geometry, Place};
 pub use make::{Entry, Made, Make, Spec};
+pub use prefetch::Prefetcher;
 pub use recency::Recency;
 pub use registry::REGISTRY;
 pub use sampled::Sampled;
@@ -61,12 +65,19 @@ pub enum Kind {
     Store,
     /// The level above evicts a dirty line: it is written.
     WriteBack,
+    /// The level above reads a line for which nobody has asked yet.
+    Prefetch,
 }
 
 impl Kind {
     /// Whether the request writes the line here.
     pub fn writes(self) -> bool {
         self == Self::WriteBack
+    }
+
+    /// Whether a core waits for the line: a load or store.
+    pub fn is_demand(self) -> bool {
+        matches!(self, Self::Load | Self::Store)
     }
 }
 
@@ -75,7 +86,8 @@ impl Kind {
 pub struct Request {
     /// Line: its address divided by the size of a line, unique over all processes.
     pub line: u64,
-    /// Address of the instruction; 0 if it is not known, as for a [`Kind::WriteBack`].
+    /// Address of the instruction, for a [`Kind::Prefetch`] of that which caused it; 0 if it is not
+    /// known, as for a [`Kind::WriteBack`].
     pub ip: u64,
     /// Core that makes the request.
     pub core: u8,
@@ -129,6 +141,11 @@ pub trait LlcPolicy: Send {
 
     /// Called when the line of the request has been put in `place`.
     fn fill(&mut self, place: Place, request: &Request);
+
+    /// Whether lines may bypass the cache.
+    fn bypasses(&self) -> bool {
+        false
+    }
 
     /// Returns the number of lines of the set used more recently than that in `place`, for policies
     /// that keep such an order.

@@ -106,6 +106,10 @@ impl LlcPolicy for Opt {
         }
     }
 
+    fn bypasses(&self) -> bool {
+        self.settings.bypass
+    }
+
     #[inline]
     fn fill(&mut self, place: Place, _: &Request) {
         self.uses[place.index(self.geometry)] = self.upcoming;

@@ -16,8 +16,8 @@
 //!
 //! A write-back is a touch and resets the age. It is no demand hit: neither RD nor the hit bit
 //! learn from it. Its kind counts as demand, or as prefetch with `wb=prefetch`, so that lines that
-//! were only written are evicted first; there are no other prefetches. Loads and stores are treated
-//! alike.
+//! were only written are evicted first. Loads and stores are treated alike. A prefetch resets the
+//! age, too, and is no demand hit.
 
 use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
 use crate::params::Params;
@@ -112,7 +112,7 @@ impl Rlr {
     }
 
     fn demand(&self, request: &Request) -> bool {
-        !(request.kind.writes() && self.settings.write_is_prefetch)
+        request.kind.is_demand() || request.kind.writes() && !self.settings.write_is_prefetch
     }
 
     /// Counts a miss of a set, and ages its lines each `misses` misses.
@@ -132,7 +132,7 @@ impl LlcPolicy for Rlr {
     fn hit(&mut self, place: Place, request: &Request) {
         let demand = self.demand(request);
         let line = &mut self.lines[place.index(self.geometry)];
-        if !request.kind.writes() {
+        if request.kind.is_demand() {
             self.reuse.hit(line.age);
             line.hit = true;
         }

@@ -14,7 +14,8 @@
 //!
 //! Write-backs have no instruction. One that hits leaves the line's RRPV and its outcome as they
 //! are; one that misses fills with the highest value less one and teaches nothing, as in
-//! `ChampSim`. Loads and stores are treated alike.
+//! `ChampSim`. Loads, stores and prefetches are treated alike, as there; the paper has no
+//! prefetches.
 
 use super::signature::signature;
 use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled};

@@ -43,6 +43,11 @@ impl Step {
         Self::of(line, ip, Kind::Load)
     }
 
+    /// A prefetch of a line that an instruction causes.
+    pub fn prefetch(line: u64, ip: u64) -> Self {
+        Self::of(line, ip, Kind::Prefetch)
+    }
+
     /// A line that the level above writes back.
     pub fn write_back(line: u64) -> Self {
         Self::of(line, 0, Kind::WriteBack)

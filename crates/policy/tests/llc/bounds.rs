@@ -87,7 +87,7 @@ proptest! {
                 cache.access(request);
             }
             let counts = cache.tags().counts();
-            let transfers = counts.misses() + counts.writebacks();
+            let transfers = counts.reads() + counts.writebacks();
             prop_assert!(found.least <= transfers, "{}: {:?} {}", entry.name, found, transfers);
         }
     }

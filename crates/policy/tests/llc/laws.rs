@@ -117,7 +117,10 @@ proptest! {
                         prop_assert_eq!(geometry.set_of(evicted.line), set);
                         prop_assert_eq!(held[set], geometry.ways, "there was room");
                     }
-                    Outcome::Bypassed => prop_assert_eq!(held[set], geometry.ways),
+                    Outcome::Bypassed => {
+                        prop_assert_eq!(held[set], geometry.ways);
+                        prop_assert!(cache.policy().bypasses(), "{}", entry.name);
+                    }
                     Outcome::Hit { .. } => {}
                 }
             }

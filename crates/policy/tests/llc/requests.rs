@@ -19,8 +19,12 @@ fn line() -> impl Strategy<Value = u64> {
 }
 
 fn request() -> impl Strategy<Value = Request> {
-    let kind =
-        prop_oneof![5 => Just(Kind::Load), 1 => Just(Kind::Store), 3 => Just(Kind::WriteBack)];
+    let kind = prop_oneof![
+        4 => Just(Kind::Load),
+        1 => Just(Kind::Store),
+        3 => Just(Kind::WriteBack),
+        1 => Just(Kind::Prefetch),
+    ];
     (line(), 1..8u64, 0..3u8, kind).prop_map(|(line, ip, core, kind)| Request {
         line,
         ip: if kind.writes() { 0 } else { 0x40_0000 + 4 * ip },

@@ -24,7 +24,14 @@ pub enum Step {
 const IPS: [u64; 4] = [0x40_1000, 0x40_2344, 0x7F00_0000_1238, 0x55_5555_0ABC];
 
 fn kind() -> impl Strategy<Value = Kind> {
-    prop::sample::select(vec![Kind::Load, Kind::Load, Kind::Store, Kind::WriteBack])
+    let kinds = [
+        Kind::Load,
+        Kind::Load,
+        Kind::Store,
+        Kind::WriteBack,
+        Kind::Prefetch,
+    ];
+    prop::sample::select(kinds.to_vec())
 }
 
 fn step() -> impl Strategy<Value = Step> {

@@ -42,10 +42,15 @@ fn lines() -> Axis {
 
 fn traffic(runs: &[Run]) -> Plot {
     let figure = |get: fn(&Counts) -> u64| runs.iter().map(move |run| get(&run.counts()) as f64);
-    Plot::bars("Misses and write-backs", caches(runs), lines())
+    let plot = Plot::bars("Misses and write-backs", caches(runs), lines())
         .note("Lines that go over the memory bus; simulated.")
-        .values("misses", figure(Counts::misses))
-        .values("write-backs", figure(Counts::writebacks))
+        .values("misses", figure(Counts::misses));
+    let ahead = |counts: &Counts| counts.prefetches.misses();
+    let plot = match runs.iter().any(|run| ahead(&run.counts()) > 0) {
+        true => plot.values("read ahead", figure(ahead)),
+        false => plot,
+    };
+    plot.values("write-backs", figure(Counts::writebacks))
 }
 
 fn positions(runs: &[Run]) -> Plot {

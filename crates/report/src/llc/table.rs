@@ -1,9 +1,11 @@
 //! Results of last-level caches as tables.
 
+use std::fmt::Write as _;
+
 use comfy_table::Table;
 use terrace_base::Bytes;
 use terrace_base::schema::years;
-use terrace_sim::llc::{Behind, Run, Simulated};
+use terrace_sim::llc::{Behind, Pass, Run, Simulated};
 
 use super::{name, same_size};
 use crate::table::table;
@@ -39,33 +41,56 @@ fn head(simulated: &Simulated, runs: &[Run]) -> String {
     let size = size.map(|size| format!("; LLC {} {}-way", size.bytes, size.ways));
     let warmup = first.and_then(|run| run.outcome.warmup);
     format!(
-        "{} accesses on {cores}, simulated; {} requests to the last level after {} of warm-up\n{}{}\n\n",
+        "{} accesses on {cores}, simulated; {} requests to the last level after {} of warm-up\n{}{}\n{}\n",
         pass.accesses,
         first.map_or(0, |run| run.counts().accesses()),
         warmup.map_or(0, |warmup| warmup.accesses()),
         machine.hierarchy(),
         size.unwrap_or_default(),
+        above(pass),
     )
+}
+
+/// Returns what private levels read ahead and lost, a line each, if they do.
+fn above(pass: &Pass) -> String {
+    let mut text = String::new();
+    if let Some(ahead) = pass.prefetches {
+        let (useful, useless, unused) = (ahead.useful, ahead.useless, ahead.unused());
+        let _ = writeln!(
+            text,
+            "{} lines read ahead: {useful} useful, {useless} useless, {unused} not used yet",
+            ahead.issued
+        );
+    }
+    if let Some(lines) = pass.invalidated {
+        let _ = writeln!(
+            text,
+            "{lines} lines left L1 and L2 with their line of the LLC"
+        );
+    }
+    text
 }
 
 /// Returns the table of the counts of the caches; several caches of a size are compared with the
 /// first of that size.
 fn caches(runs: &[Run]) -> Table {
-    let mut head = vec![
-        "policy",
-        "misses",
-        "miss ratio",
-        "write-backs",
-        "misses + write-backs",
-    ];
+    let ahead = runs.iter().any(|run| run.counts().prefetches.all() > 0);
+    let mut head = vec!["policy", "misses", "miss ratio"];
+    head.extend(ahead.then_some("read ahead"));
+    let both = if ahead {
+        "reads + write-backs"
+    } else {
+        "misses + write-backs"
+    };
+    head.extend(["write-backs", both]);
     let compared = runs.len() > 1;
     if compared {
         head.extend(["by misses", "by write-backs", "by both"]);
     }
     let mut table = table(&head);
     let figures = |run: &Run| {
-        let (misses, writebacks) = (run.counts().misses(), run.counts().writebacks());
-        [misses, writebacks, misses + writebacks]
+        let (counts, writebacks) = (run.counts(), run.counts().writebacks());
+        [counts.misses(), writebacks, counts.reads() + writebacks]
     };
     for run in runs {
         let [misses, writebacks, both] = figures(run);
@@ -73,9 +98,10 @@ fn caches(runs: &[Run]) -> Table {
             name(run, runs),
             misses.to_string(),
             or_dash(run.miss_ratio().map(|ratio| format!("{ratio:.4}"))),
-            writebacks.to_string(),
-            both.to_string(),
         ];
+        let read_ahead = run.counts().prefetches.misses().to_string();
+        row.extend(ahead.then_some(read_ahead));
+        row.extend([writebacks.to_string(), both.to_string()]);
         if compared {
             let base = runs.iter().find(|other| other.size() == run.size());
             let base = figures(base.unwrap_or(run));
@@ -102,21 +128,27 @@ fn change(figure: u64, base: u64) -> String {
 /// Returns the table of the results of one memory behind all caches.
 fn behind(name_of: &str, runs: &[Run], index: usize) -> Table {
     let title = format!("behind it {name_of}");
-    let mut table = table(&[&title, "time", "IPC", "bandwidth", "energy", "lifetime"]);
-    let memories = runs
-        .iter()
-        .filter_map(|run| Some((run, run.memories().nth(index)?)));
-    for (run, memory) in memories {
+    let memories = || {
+        let runs = runs.iter();
+        runs.filter_map(|run| Some((run, run.memories().nth(index)?)))
+    };
+    let ahead = memories().any(|(_, memory)| memory.late().is_some());
+    let mut head = vec![&*title, "time", "IPC", "bandwidth", "energy", "lifetime"];
+    head.extend(ahead.then_some("late reads ahead"));
+    let mut table = table(&head);
+    for (run, memory) in memories() {
         let Behind { found, .. } = memory;
         let energy = found.energy.map(|energy| 1e3 * energy.total());
-        table.add_row([
+        let row = [
             name(run, runs),
             found.elapsed.to_string(),
             or_dash(memory.ipc().map(|ipc| format!("{ipc:.3}"))),
             format!("{}/s", Bytes(memory.bandwidth() as u64)),
             or_dash(energy.map(|energy| format!("{energy:.3} mJ"))),
             or_dash(found.lifetime_years.map(lifetime)),
-        ]);
+        ];
+        let late = memory.late().map(|late| late.to_string());
+        table.add_row(row.into_iter().chain(late));
     }
     table
 }

@@ -20,7 +20,8 @@ pub struct Asked {
     pub after: u8,
 }
 
-/// A load that the second level serves: no request, but later addresses may come from it.
+/// An access that the second level serves: no request, but later addresses may come from a load,
+/// and what was read ahead may be on its way yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Near {
     /// The request of its batch that follows it.
@@ -31,6 +32,10 @@ pub struct Near {
     pub instruction: u64,
     /// As for [`Asked`].
     pub after: u8,
+    /// Whether it is a load.
+    pub load: bool,
+    /// The line, if this is the first use of one that was read ahead.
+    pub ahead: Option<u64>,
 }
 
 /// An event that orders a core with others.
@@ -52,8 +57,8 @@ pub struct Batch {
     instructions: Vec<u64>,
     /// [`Asked::after`] of the requests up to the last for which it is not 0.
     afters: Vec<u8>,
-    /// Loads from the second level, in order; none if the trace does not say where addresses come
-    /// from.
+    /// Accesses that the second level serves, in order: first uses of lines that were read ahead,
+    /// and if the trace says where addresses come from, loads.
     nears: Vec<Near>,
     /// The first request after the warm-up, if the warm-up ends in this batch; the number of
     /// requests, if it ends after the last.
@@ -115,24 +120,34 @@ impl Batch {
         self.measured_from = self.measured_from.or(measured_from);
     }
 
-    /// Appends a load from the second level.
-    pub fn push_near(&mut self, core: u8, instruction: u64, after: u8) {
+    /// Appends an access that the second level serves, behind the last request.
+    pub fn push_near(&mut self, near: Near) {
         let before = self.requests.len();
-        self.nears.push(Near {
-            before,
-            core,
-            instruction,
-            after,
-        });
+        self.nears.push(Near { before, ..near });
     }
 
-    /// Returns the loads from the second level that one of these requests follows.
+    /// Puts the write-backs from request `from` on before the others from there on.
+    pub fn writes_first(&mut self, from: usize) {
+        let asked = self.asked(from..self.len());
+        let (writes, others): (Vec<_>, Vec<_>) =
+            asked.partition(|asked| asked.request.kind.writes());
+        self.requests.truncate(from);
+        self.instructions.truncate(from);
+        self.afters.truncate(from);
+        let all = writes.into_iter().chain(others);
+        all.for_each(|asked| self.push(asked));
+        let nears = self.nears.iter_mut().rev();
+        let moved = nears.take_while(|near| near.before > from);
+        moved.for_each(|near| near.before = from);
+    }
+
+    /// Returns the accesses that the second level serves and one of these requests follows.
     pub fn nears(&self, range: Range<usize>) -> &[Near] {
         let before = |request| self.nears.partition_point(|near| near.before < request);
         &self.nears[before(range.start)..before(range.end)]
     }
 
-    /// Returns the loads from the second level that no request follows.
+    /// Returns the accesses that the second level serves and no request follows.
     pub fn late_nears(&self) -> &[Near] {
         let late = self.nears.partition_point(|near| near.before < self.len());
         &self.nears[late..]

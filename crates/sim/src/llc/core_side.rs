@@ -2,6 +2,7 @@
 
 use terrace_base::Result;
 
+use super::ahead::PrefetchCounts;
 use super::batch::{Batch, Ordered};
 use super::flush::{Flushes, Piece, pieces};
 use super::frames::{Faults, Frames};
@@ -28,6 +29,11 @@ pub struct CoreSide<'a> {
     frames: Option<Frames>,
     flushes: Flushes,
     cores: Vec<Core>,
+    /// Whether cores take turns by their time.
+    by_time: bool,
+    /// How many lines have left private levels since the last level evicted them; `None` where it
+    /// does not include them.
+    invalidated: Option<u64>,
     rows: Rows,
     warmup: Warmup,
     /// Accesses so far, of all programs.
@@ -58,8 +64,13 @@ impl<'a> CoreSide<'a> {
             ..
         } = settings;
         let frames = Frames::new(placement, lines, mix.programs().len(), flushes, *seed)?;
+        let private = Private::new(levels[0], levels[1]);
+        let private = match settings.prefetcher() {
+            Some(prefetcher) => private.reading_ahead(prefetcher),
+            None => private,
+        };
         let core = |_| Core {
-            private: Private::new(levels[0], levels[1]),
+            private: private.clone(),
             instructions: 0,
         };
         Ok(Self {
@@ -67,6 +78,8 @@ impl<'a> CoreSide<'a> {
             frames,
             flushes: flushes.clone(),
             cores: (0..mix.cores()).map(core).collect(),
+            by_time: false,
+            invalidated: settings.is_inclusive().then_some(0),
             mix,
             rows,
             warmup: settings.warmup,
@@ -110,28 +123,71 @@ impl<'a> CoreSide<'a> {
     }
 
     /// Has cores take turns by their time, before the first turn, so that
-    /// [`CoreSide::fill_by_time`] makes their requests.
+    /// [`CoreSide::fill_with`] makes their requests.
     pub fn keep_time(&mut self) {
+        self.by_time = true;
         self.mix.keep_time();
     }
 
-    /// Same as [`CoreSide::fill`] by the time that a cache takes, which serves the requests: every
-    /// one is made in the order of time. What the first level serves concerns no other core, and is
-    /// done ahead.
+    /// Same as [`CoreSide::fill`] with a cache that serves the requests as they are made, because
+    /// it includes the private levels, or because cores take turns by the time that it takes: every
+    /// request is made in the order of time. What the first level serves concerns no other core,
+    /// and is done ahead.
     ///
     /// # Errors
     /// Errors of [`CoreSide::fill`].
-    pub fn fill_by_time(&mut self, batch: &mut Batch, shared: &mut Shared) -> Result<bool> {
+    pub fn fill_with(&mut self, batch: &mut Batch, shared: &mut Shared) -> Result<bool> {
         batch.clear();
         let (begin, mut turn) = (self.accesses, Batch::default());
         while batch.len() < REQUESTS && self.accesses - begin < ACCESSES {
-            if !self.take_turn(&mut turn, shared)? {
+            let more = match self.by_time {
+                true => self.take_turn(&mut turn, shared)?,
+                false => self.make_one(&mut turn)?,
+            };
+            if !more {
                 break;
             }
-            shared.serve(&turn);
+            self.serve(&turn, shared);
             batch.append(&turn);
         }
         Ok(self.accesses > begin)
+    }
+
+    /// Replaces `batch` by the next access, or by those that the first level of the only core
+    /// serves; returns false if there is none.
+    fn make_one(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.clear();
+        self.end_warmup(batch);
+        let served = match self.mix.programs()[0].ahead(0) {
+            Some(next) if self.may_go_ahead() => self.served(0, 0, &next)?,
+            _ => 0,
+        };
+        let Some((program, run)) = self.mix.next(served.max(1) as u64)? else {
+            return Ok(false);
+        };
+        self.make(program, &run, batch)?;
+        self.finish(batch);
+        Ok(true)
+    }
+
+    /// Ends a batch that one access makes, beside others that make no request.
+    fn finish(&mut self, batch: &mut Batch) {
+        self.end_warmup(batch);
+        self.requests += batch.len() as u64;
+    }
+
+    /// Serves a batch of one access.
+    fn serve(&mut self, batch: &Batch, shared: &mut Shared) {
+        let (Some(invalidated), cores) = (&mut self.invalidated, &mut self.cores) else {
+            return shared.serve(batch);
+        };
+        shared.serve_including(batch, &mut |line| {
+            let holding = cores.iter_mut().filter(|core| core.private.has(line));
+            holding.fold(false, |dirty, core| {
+                *invalidated += 1;
+                dirty | core.private.flush(line, true)
+            })
+        });
     }
 
     /// Replaces `batch` by what the core does next whose next step is the first, an access or what
@@ -159,8 +215,7 @@ impl<'a> CoreSide<'a> {
                 before: 0,
             }),
         }
-        self.end_warmup(batch);
-        self.requests += batch.len() as u64;
+        self.finish(batch);
         Ok(true)
     }
 
@@ -180,10 +235,11 @@ impl<'a> CoreSide<'a> {
     }
 
     /// Whether a core can make accesses before others make earlier ones: nothing takes lines from
-    /// its private levels, and nothing counts accesses.
+    /// its private levels meanwhile, and nothing counts accesses.
     fn may_go_ahead(&self) -> bool {
         let counts = matches!(self.warmup, Warmup::Accesses(_)) && !self.measures;
-        !counts && self.flushes.ips.iter().all(Option::is_none)
+        let alone = self.invalidated.is_none() || self.cores.len() == 1;
+        !counts && alone && self.flushes.ips.iter().all(Option::is_none)
     }
 
     /// Returns how many of the next accesses of a core its first level serves.
@@ -253,6 +309,7 @@ impl<'a> CoreSide<'a> {
             since: run.since,
             instructions: run.instructions,
             counts_instructions: programs[program].counts_instructions(),
+            writes_first: self.invalidated.is_some(),
         };
         let flushes = self.flushes.of(program);
         for Piece { touched, flush } in pieces(&block.ip, run.range.clone(), flushes) {
@@ -294,6 +351,21 @@ impl<'a> CoreSide<'a> {
     /// Returns the instructions that each core has executed.
     pub fn instructions(&self) -> Vec<u64> {
         self.cores.iter().map(|core| core.instructions).collect()
+    }
+
+    /// Returns the lines that have left private levels since the last level evicted them; `None`
+    /// where it does not include them.
+    pub fn invalidated(&self) -> Option<u64> {
+        self.invalidated
+    }
+
+    /// Returns the counts of what all cores have read ahead; `None` where they read nothing.
+    pub fn prefetch_counts(&self) -> Option<PrefetchCounts> {
+        let counts = self
+            .cores
+            .iter()
+            .filter_map(|core| core.private.prefetch_counts());
+        counts.reduce(|sum, more| sum + more)
     }
 
     /// Returns the counts of all cores' private levels, the first before the second.

@@ -9,7 +9,7 @@ use terrace_trace::Columns;
 
 use super::memory::Chips;
 use super::memory_side::Backing;
-use super::settings::{Llc, LlcMachine, Size, Warmup};
+use super::settings::{Llc, LlcMachine, Prefetching, Size, Warmup};
 use crate::setting::Given;
 
 /// The capacity of the last level for each core, unless sizes are given (Fedorov 2016, table 2.1).
@@ -98,7 +98,10 @@ impl Grid {
         let mut policies = self.policies.iter();
         let learns = policies.any(|policy| policy.entry().make.needs_ip());
         Columns {
-            ip: learns || writes_requests || !self.machine.flushes.ips.is_empty(),
+            ip: learns
+                || writes_requests
+                || self.machine.prefetching == Prefetching::Stride
+                || !self.machine.flushes.ips.is_empty(),
             contents: false,
             ..Columns::ALL
         }

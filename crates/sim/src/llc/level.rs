@@ -13,6 +13,12 @@ const EMPTY: u64 = u64::MAX - 1;
 pub struct Victim(u64);
 
 impl Victim {
+    /// Returns the line; a number that no line has, if there is none.
+    #[inline]
+    pub fn line(self) -> u64 {
+        self.0 >> 1
+    }
+
     /// Returns the line, if it must be written to the level below.
     #[inline]
     pub fn dirty(self) -> Option<u64> {

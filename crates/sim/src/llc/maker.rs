@@ -6,7 +6,7 @@ use terrace_base::{Error, Result};
 use terrace_policy::llc::{Kind, Request};
 use terrace_trace::Block;
 
-use super::batch::{Asked, Batch};
+use super::batch::{Asked, Batch, Near};
 use super::dependence::distance;
 use super::flush::Flushed;
 use super::frames::Frames;
@@ -37,6 +37,8 @@ pub struct Maker<'f> {
     pub instructions: u64,
     /// Whether the trace counts instructions.
     pub counts_instructions: bool,
+    /// Whether the write-backs of a touch precede its other requests.
+    pub writes_first: bool,
 }
 
 impl Maker<'_> {
@@ -102,11 +104,24 @@ impl Maker<'_> {
             let (first, last) = (address >> shift, end(block, index) >> shift);
             for shifted in first..=last {
                 let line = self.line(shifted)?;
+                let from = batch.len();
                 private.touch(line, write, &mut |kind, line| {
                     let ip = || block.ip.get(index).copied().unwrap_or(0);
                     let instruction = self.instruction(block, index, index - range.start);
                     batch.push(self.asked(kind, line, ip, instruction, 0));
                 });
+                if let Some(ahead) = private.take_asked() {
+                    let instruction = self.instruction(block, index, index - range.start);
+                    let near = self.near(instruction, 0, !write);
+                    if ahead {
+                        let ahead = Some(line);
+                        batch.push_near(Near { ahead, ..near });
+                    }
+                    self.read_ahead(line, block.get(index).ip, near, private, batch);
+                }
+                if self.writes_first {
+                    batch.writes_first(from);
+                }
             }
             more += last - first;
             next += 1;
@@ -159,6 +174,7 @@ impl Maker<'_> {
             for shifted in access.address >> shift..=last {
                 lines += 1;
                 let line = self.line(shifted)?;
+                let from = batch.len();
                 let (misses, mut asks) = (private.first_misses(), false);
                 private.touch(line, access.write, &mut |kind, line| {
                     let demand = kind != Kind::WriteBack;
@@ -167,8 +183,19 @@ impl Maker<'_> {
                     batch.push(self.asked(kind, line, || access.ip, instruction, after));
                 });
                 let is_near = !asks && private.first_misses() > misses;
-                if is_near && !access.write {
-                    batch.push_near(self.core, instruction, after);
+                let asked = private.take_asked();
+                let near = Near {
+                    ahead: asked.filter(|ahead| *ahead).map(|_| line),
+                    ..self.near(instruction, after, !access.write)
+                };
+                if is_near && (near.load || near.ahead.is_some()) {
+                    batch.push_near(near);
+                }
+                if asked.is_some() {
+                    self.read_ahead(line, access.ip, near, private, batch);
+                }
+                if self.writes_first {
+                    batch.writes_first(from);
                 }
                 if asks || is_near {
                     private.dependences.request(line, instruction);
@@ -183,6 +210,29 @@ impl Maker<'_> {
         }
         private.touched(lines);
         Ok(())
+    }
+
+    fn near(&self, instruction: u64, after: u8, load: bool) -> Near {
+        Near {
+            before: 0,
+            core: self.core,
+            instruction,
+            after,
+            load,
+            ahead: None,
+        }
+    }
+
+    /// Requests the lines that the second level reads ahead, after the instruction at `ip` has
+    /// asked it for one at the time of `near`.
+    fn read_ahead(&self, line: u64, ip: u64, near: Near, private: &mut Private, batch: &mut Batch) {
+        let Near {
+            instruction, after, ..
+        } = near;
+        private.read_ahead(line, ip, &mut |kind, line| {
+            let after = if kind.writes() { 0 } else { after };
+            batch.push(self.asked(kind, line, || ip, instruction, after));
+        });
     }
 
     /// Requests the lines of accesses where there is no private level.

@@ -12,6 +12,9 @@ use super::level::{Level, Victim};
 use super::memory::{Chips, Memory, Transfers};
 use super::order::Order;
 
+/// Lines read ahead that are known at least, before those that have arrived are forgotten.
+const LEAST_ARRIVING: usize = 1024;
+
 /// Ways of the DRAM cache.
 pub const DRAM_CACHE_WAYS: usize = 16;
 
@@ -45,6 +48,12 @@ pub struct MemorySide {
     memory: Memory,
     cache: Option<DramCache>,
     cores: Vec<Core>,
+    /// When lines arrive that were read ahead, where that may be later than now.
+    arriving: FxHashMap<u64, u64>,
+    /// The number of those at which lines that have arrived are forgotten.
+    most_arriving: usize,
+    /// First uses of lines that were read ahead and had not arrived.
+    late: u64,
     /// The times of releases, by program.
     released: FxHashMap<(usize, Point), u64>,
     /// The readings at the end of the warm-up.
@@ -56,6 +65,7 @@ pub struct MemorySide {
 struct Reading {
     memory: Transfers,
     cache: Transfers,
+    late: u64,
     clocks: Vec<u64>,
     instructions: Vec<u64>,
 }
@@ -78,6 +88,8 @@ pub struct Found {
     pub transfers: Transfers,
     /// Lines read from and written to the DRAM cache, if there is one.
     pub cache: Option<Transfers>,
+    /// First uses of lines that were read ahead and had not arrived: a load or store waited.
+    pub late: u64,
     /// Virtual time.
     pub elapsed: Nanos,
     /// Instructions and virtual time of each core.
@@ -116,6 +128,9 @@ impl Backing {
             memory: self.memory.memory(line)?,
             cache: cache.transpose()?,
             cores: vec![Core::default(); cores],
+            arriving: FxHashMap::default(),
+            most_arriving: LEAST_ARRIVING,
+            late: 0,
             released: FxHashMap::default(),
             begin: Reading::default(),
         })
@@ -127,17 +142,19 @@ impl MemorySide {
     pub fn serve(&mut self, asked: &Asked, asks: Asks) {
         let index = usize::from(asked.request.core);
         self.cores[index].advance(asked.instruction);
-        let demand = asked.request.kind != Kind::WriteBack;
-        if demand {
+        let (line, kind) = (asked.request.line, asked.request.kind);
+        if kind.is_demand() {
             self.cores[index].make_room();
         }
         let looked = self.cores[index].begin(asked.after) + LOOKUP * CYCLE;
-        if demand {
-            let done = match asks.read {
-                true => self.read(asked.request.line, looked),
-                false => looked,
-            };
-            self.cores[index].start(done, asked.request.kind == Kind::Load);
+        let done = match asks.read {
+            true => self.read(line, looked),
+            false => looked,
+        };
+        match kind {
+            Kind::Load | Kind::Store => self.cores[index].start(done, kind == Kind::Load),
+            Kind::Prefetch => self.expect(line, done),
+            Kind::WriteBack => {}
         }
         if let Some(line) = asks.write {
             let until = self.write(line, looked);
@@ -165,9 +182,31 @@ impl MemorySide {
         }
     }
 
-    /// Serves a load from the second level.
-    pub fn load_near(&mut self, near: &Near) {
-        self.cores[usize::from(near.core)].load_near(near.instruction, near.after);
+    /// Serves an access from the second level, which waits for a line that was read ahead and is on
+    /// its way.
+    pub fn serve_near(&mut self, near: &Near) {
+        let core = &mut self.cores[usize::from(near.core)];
+        if let Some(arrives) = near.ahead.and_then(|line| self.arriving.remove(&line)) {
+            core.advance(near.instruction);
+            if arrives > core.begin(near.after) {
+                self.late += 1;
+                core.make_room();
+                return core.start(arrives, near.load);
+            }
+        }
+        if near.load {
+            core.load_near(near.instruction, near.after);
+        }
+    }
+
+    /// Notes when a line arrives that was read ahead.
+    fn expect(&mut self, line: u64, arrives: u64) {
+        if self.arriving.len() >= self.most_arriving {
+            let now = self.cores.iter().map(Core::now).min().unwrap_or(0);
+            self.arriving.retain(|_, arrives| *arrives > now);
+            self.most_arriving = LEAST_ARRIVING.max(2 * self.arriving.len());
+        }
+        self.arriving.insert(line, arrives);
     }
 
     fn read(&mut self, line: u64, at: u64) -> u64 {
@@ -243,6 +282,7 @@ impl MemorySide {
     fn reading(&self) -> Reading {
         Reading {
             memory: self.memory.transfers(),
+            late: self.late,
             cache: self
                 .cache
                 .as_ref()
@@ -276,6 +316,7 @@ impl MemorySide {
             name: backing.name.clone(),
             transfers: memory,
             cache,
+            late: end.late - begin.late,
             elapsed,
             energy: backing.consumed(memory, cache.unwrap_or_default(), elapsed),
             lifetime_years: backing

@@ -7,13 +7,20 @@
 //!
 //! The rules follow Fedorov 2016, chapter 2, as far as it gives them:
 //!
-//! - All levels are write-back and write-allocate, and neither inclusive nor exclusive.
+//! - All levels are write-back and write-allocate, and neither inclusive nor exclusive unless the
+//!   last level is to be inclusive: then a line that it evicts leaves all private levels, and is
+//!   written to memory if it is dirty in any. There the write-backs of a touch precede its other
+//!   requests, so that each finds its line; only where an access touches several lines the last
+//!   level may have evicted it for one of them, and it comes back.
 //! - The private levels are LRU. A line that misses is looked up in the next level, and is put into
 //!   all private levels; a dirty victim is written to the next level and allocates there, a clean
 //!   victim is dropped. The request for a line precedes the write-back of its victim.
 //! - A store that misses reads the line from below, where it stays clean; it is dirty above.
 //! - A write-back is a use: it moves the line to the front of an LRU order, in every level.
 //! - An access to two lines touches both, one after the other.
+//! - The second private level can read lines ahead (`ahead`): those behind what the first level
+//!   asks it for that it does not have. They are requests to the last level and go into both; the
+//!   core waits for none, but for one that is on its way when it is used first.
 //! - Instructions are not fetched: traces hold loads and stores.
 //! - A flushed line is written to memory if it is dirty in any level, and leaves all levels or
 //!   stays there clean (`flush`).
@@ -25,6 +32,7 @@
 //!   `mix`).
 //! - The banks of the last level are not modelled.
 
+mod ahead;
 pub(crate) mod batch;
 mod bus;
 pub(crate) mod core;
@@ -64,6 +72,7 @@ pub mod model {
     pub use super::program::INSTRUCTIONS_AN_ACCESS;
 }
 
+pub use ahead::PrefetchCounts;
 pub use flush::Flushes;
 pub use frames::Faults;
 pub use front::{BesideProgram, LlcSimulation};
@@ -78,6 +87,6 @@ pub use pass::{Sinks, run};
 pub use placement::Placement;
 pub use private::LevelCounts;
 pub use program::Open;
-pub use settings::{Llc, LlcMachine, Size, Warmup};
+pub use settings::{Inclusion, Llc, LlcMachine, Prefetching, Size, Warmup};
 pub use simulated::{Behind, Epoch, Run, Simulated};
 pub use terrace_policy::llc::{Counts, Ends};

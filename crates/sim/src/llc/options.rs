@@ -24,7 +24,8 @@ type Setting = setting::Setting<Grid>;
 
 /// The order of settings in results, that of the schema `terrace.sim.llc/1`. Settings that are not
 /// named follow.
-const RESULTS: &str = "cores line l1 l2 warmup epoch seed pages flush-ip flush memory";
+const RESULTS: &str =
+    "cores line l1 l2 prefetch inclusion warmup epoch seed pages flush-ip flush memory";
 
 /// Names of `--flush`, and whether lines stay in the caches.
 const FLUSH: [(&str, bool, &str); 2] = [
@@ -105,6 +106,15 @@ fn hierarchy() -> Vec<Setting> {
         "l2" "SIZE[:WAYS]": quantity(level, |grid, size| grid.machine.private[1] = size),
             default("256K:8"), single(),
             fields(object("l2?", "shape of the second private level", shape(), |one: &Simulated| one.machine.level(1)));
+        /// lines that the second private level reads ahead of their use
+        "prefetch" "NAME": named(|grid, prefetching| grid.machine.prefetching = prefetching), single(),
+            details("As `next_line` and `ip_stride` of ChampSim: after what the first level asks for, in the same page of 4 KiB. \
+                     They go into both levels, and policies are told of them."),
+            result("prefetch", Unit::None, |one| one.machine.prefetching);
+        /// whether the last level has all lines of the private levels
+        "inclusion" "INCLUSION": named(|grid, inclusion| grid.machine.inclusion = inclusion), single(),
+            details("An inclusive one needs a single policy and size, as it changes what it is asked for."),
+            result("inclusion", Unit::None, |one| one.machine.inclusion);
         /// sizes of the last level, which all cores share; a list
         "llc" "SIZE": quantity(Bytes::parse, |grid, size| grid.sizes.push(size)),
             otherwise("2M a core"), common();

@@ -6,7 +6,7 @@ use terrace_trace::{Meta, record};
 
 use super::program::Program;
 use super::requests::Rows;
-use super::settings::LlcMachine;
+use super::settings::{LlcMachine, Prefetching};
 
 /// The key that marks a trace of requests; its value is the bytes of a line.
 pub const MARK: &str = "terrace.llc.requests";
@@ -96,6 +96,12 @@ fn cannot(meta: &Meta, rows: Rows, settings: &LlcMachine) -> Option<String> {
             "is a trace of lines of {LINE} bytes; give ‘line’ {LINE} or more"
         ));
     }
+    let sees_hits = settings.prefetching != Prefetching::Off || settings.is_inclusive();
+    if rows != Rows::Accesses && sees_hits {
+        return Some(
+            "has passed private levels already; ‘prefetch’ and ‘inclusion’ inclusive concern what these levels hold, so simulate all accesses of the program".to_owned(),
+        );
+    }
     if rows != Rows::Accesses && settings.private.iter().any(Option::is_some) {
         return Some(
             "has passed private levels already; switch them off with ‘l1’ off ‘l2’ off".to_owned(),
@@ -160,6 +166,16 @@ mod tests {
             let found = found.unwrap_or_default();
             assert!(found.contains(says.unwrap_or_default()), "{found}");
         }
+        let ahead = LlcMachine {
+            prefetching: Prefetching::NextLine,
+            ..settings(64, true)
+        };
+        for about in [FILTERED, (MARK, "64")] {
+            let meta = meta(&[about]);
+            let found = cannot(&meta, rows(&meta), &ahead).unwrap();
+            assert!(found.contains("‘prefetch’"), "{found}");
+        }
+        assert_eq!(cannot(&meta(&[]), Rows::Accesses, &ahead), None);
         let objects = Meta {
             objects: Objects::Placed,
             ..Meta::default()

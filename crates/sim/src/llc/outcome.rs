@@ -2,6 +2,7 @@
 
 use terrace_policy::llc::{Bounds, Counts, Geometry, InForce};
 
+use super::ahead::PrefetchCounts;
 use super::frames::Faults;
 use super::memory_side::Found;
 use super::private::LevelCounts;
@@ -64,6 +65,11 @@ pub struct Pass {
     /// Counts of the private levels, summed over all cores, first and second, warm-up included;
     /// `None` for a level that is absent.
     pub private: [Option<LevelCounts>; 2],
+    /// Counts of what the second levels of all cores read ahead; `None` where they read nothing.
+    pub prefetches: Option<PrefetchCounts>,
+    /// Lines that left private levels since the last level evicted them, warm-up included; `None`
+    /// where it does not include them.
+    pub invalidated: Option<u64>,
     /// First touches of pages by each program; empty where addresses stay virtual.
     pub pages: Vec<Faults>,
     /// Results of each last-level cache.

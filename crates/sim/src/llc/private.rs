@@ -1,9 +1,10 @@
 //! The private levels of a core.
 
-use terrace_policy::llc::{Geometry, Kind};
+use terrace_policy::llc::{Geometry, Kind, Prefetcher};
 
+use super::ahead::{Ahead, PrefetchCounts};
 use super::dependence::Dependences;
-use super::level::Level;
+use super::level::{Level, Victim};
 
 /// Counts of a private level, warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Private {
     first: Option<Level>,
     second: Option<Level>,
     counts: [LevelCounts; 2],
+    /// What the second level reads ahead; `None` where it reads nothing.
+    ahead: Option<Box<Ahead>>,
     /// The loads for which addresses wait; nothing where a trace does not say.
     pub dependences: Dependences,
 }
@@ -45,8 +48,16 @@ impl Private {
             first: first.map(Level::new),
             second: second.map(Level::new),
             counts: [LevelCounts::default(); 2],
+            ahead: None,
             dependences: Dependences::default(),
         }
+    }
+
+    /// Has the second level read ahead, where there are both levels.
+    #[must_use]
+    pub fn reading_ahead(mut self, prefetcher: Prefetcher) -> Self {
+        self.ahead = Some(Box::new(Ahead::new(prefetcher)));
+        self
     }
 
     /// Whether there is a level.
@@ -88,6 +99,44 @@ impl Private {
         ]
     }
 
+    /// Returns the counts of the lines that are read ahead; none where nothing is.
+    pub fn prefetch_counts(&self) -> Option<PrefetchCounts> {
+        self.ahead.as_ref().map(|ahead| ahead.counts())
+    }
+
+    /// Takes whether the last touch was the first use of a line that was read ahead; `None` if it
+    /// asked the second level for nothing, or that reads nothing ahead. In the other case
+    /// [`Private::read_ahead`] is next.
+    #[inline]
+    pub fn take_asked(&mut self) -> Option<bool> {
+        self.ahead.as_mut()?.take_asked()
+    }
+
+    /// Reads ahead into the second level, after the instruction at `ip` has asked it for a line,
+    /// and calls `below` with each request to the next level.
+    pub fn read_ahead(&mut self, line: u64, ip: u64, below: &mut impl FnMut(Kind, u64)) {
+        let Some(ahead) = &mut self.ahead else {
+            return;
+        };
+        for next in ahead.after(line, ip) {
+            self.read_one_ahead(next, below);
+        }
+    }
+
+    fn read_one_ahead(&mut self, line: u64, below: &mut impl FnMut(Kind, u64)) {
+        let (Some(ahead), Some(second)) = (&mut self.ahead, &mut self.second) else {
+            return;
+        };
+        if second.holds(line) {
+            return;
+        }
+        ahead.issue(line);
+        if let Some(victim) = second.touch(line, false) {
+            below(Kind::Prefetch, line);
+            self.leave_second(victim, below);
+        }
+    }
+
     /// Touches a line, and calls `below` with each request to the next level.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool, below: &mut impl FnMut(Kind, u64)) {
@@ -120,9 +169,18 @@ impl Private {
             .for_each(|line| self.write_back(Some(line), below));
     }
 
+    /// Whether a level holds a line.
+    pub fn has(&self, line: u64) -> bool {
+        let mut levels = [&self.first, &self.second].into_iter().flatten();
+        levels.any(|level| level.holds(line))
+    }
+
     /// Flushes a line: makes it clean, or removes it with `invalidates`. Returns whether it was
     /// dirty in a level.
     pub fn flush(&mut self, line: u64, invalidates: bool) -> bool {
+        if let Some(ahead) = self.ahead.as_mut().filter(|_| invalidates) {
+            ahead.lose(line);
+        }
         let levels = [&mut self.first, &mut self.second];
         let flushed = levels.map(|level| {
             let level = level.as_mut();
@@ -150,10 +208,14 @@ impl Private {
             return below(demand, line);
         };
         self.counts[1].accesses += 1;
-        if let Some(victim) = second.touch(line, false) {
+        let victim = second.touch(line, false);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.ask(line);
+        }
+        if let Some(victim) = victim {
             self.counts[1].misses += 1;
             below(demand, line);
-            self.write_back(victim.dirty(), below);
+            self.leave_second(victim, below);
         }
     }
 
@@ -162,9 +224,22 @@ impl Private {
         let Some(second) = &mut self.second else {
             return below(Kind::WriteBack, line);
         };
-        if let Some(victim) = second.touch(line, true) {
-            self.write_back(victim.dirty(), below);
+        let victim = second.touch(line, true);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.lose(line);
         }
+        if let Some(victim) = victim {
+            self.leave_second(victim, below);
+        }
+    }
+
+    /// Has a line leave the second level.
+    #[inline]
+    fn leave_second(&mut self, victim: Victim, below: &mut impl FnMut(Kind, u64)) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.lose(victim.line());
+        }
+        self.write_back(victim.dirty(), below);
     }
 
     fn write_back(&mut self, victim: Option<u64>, below: &mut impl FnMut(Kind, u64)) {

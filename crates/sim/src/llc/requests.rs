@@ -2,8 +2,8 @@
 //!
 //! A row has the address of the line in its process, the line's size, and the core as its thread. A
 //! write-back is a row that writes, without an instruction address. A store miss reads; its row
-//! differs from the row of a load by a size of 0. Simulators that know neither this nor the mark in
-//! the file read such a trace correctly, too.
+//! differs from the row of a load by a size of 0, and that of a prefetch by a size of 1. Simulators
+//! that know neither this nor the mark in the file read such a trace correctly, too.
 
 use terrace_policy::llc::{Kind, Request};
 use terrace_trace::Access;
@@ -29,8 +29,8 @@ impl Rows {
     }
 
     /// Returns the request that a row is, of a trace that has passed caches; none where rows are
-    /// accesses of a program. `size` is none where sizes are not read; then stores are not told
-    /// from loads.
+    /// accesses of a program. `size` is none where sizes are not read; then stores and prefetches
+    /// are not told from loads.
     #[inline]
     pub fn request(self, write: bool, size: Option<u32>) -> Option<Kind> {
         (self != Self::Accesses).then(|| self.kind_of(write, size))
@@ -41,6 +41,7 @@ impl Rows {
         match (self, write, size) {
             (_, true, _) => Kind::WriteBack,
             (Self::Requests, false, Some(0)) => Kind::Store,
+            (Self::Requests, false, Some(1)) => Kind::Prefetch,
             _ => Kind::Load,
         }
     }
@@ -56,6 +57,7 @@ pub fn row(lines: Lines, asked: &Asked) -> Access {
     } = asked.request;
     let size = match kind {
         Kind::Store => 0,
+        Kind::Prefetch => 1,
         Kind::Load | Kind::WriteBack => lines.bytes() as u32,
     };
     Access {
@@ -76,7 +78,7 @@ mod tests {
     #[test]
     fn a_request_comes_back_from_its_row() {
         let lines = Lines::new(64).unwrap();
-        for kind in [Kind::Load, Kind::Store, Kind::WriteBack] {
+        for kind in [Kind::Load, Kind::Store, Kind::WriteBack, Kind::Prefetch] {
             let line = lines.of(Space::new(0, 1, 5).unwrap(), 0x1234);
             let request = Request {
                 line,

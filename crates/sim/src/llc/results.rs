@@ -7,6 +7,7 @@ use terrace_base::schema::{Field, Value, fields};
 use terrace_device::Consumed;
 use terrace_policy::llc::{Counts, Ends};
 
+use super::ahead::PrefetchCounts;
 use super::frames::Faults;
 use super::memory::Transfers;
 use super::options::{effective, shape};
@@ -31,6 +32,12 @@ pub fn simulation() -> Vec<Field<Simulated>> {
         "l1?": private() => |one| one.pass.private[0];
         /// second private levels, likewise
         "l2?": private() => |one| one.pass.private[1];
+        /// lines that second private levels read ahead, warm-up included; null where they read
+        /// nothing
+        "prefetches?": prefetches() => |one| one.pass.prefetches;
+        /// lines that left private levels since the last level evicted them, warm-up included; null
+        /// unless it is inclusive
+        "invalidated" None |one| one.pass.invalidated;
         /// first touches of pages by each program; null where addresses stay virtual
         "pages": [touched()]? => |one| {
             let pages = &one.pass.pages;
@@ -44,8 +51,8 @@ pub fn simulation() -> Vec<Field<Simulated>> {
 
 /// Returns the fields of a last-level cache.
 ///
-/// `hits` + `misses` + `writeback_misses` = `accesses`, and `dirtied` + `dirty_at_begin` =
-/// `writebacks` + `dirty_at_end`.
+/// `hits` + `misses` + `writeback_misses` + `prefetches.misses` = `accesses`, and `dirtied` +
+/// `dirty_at_begin` = `writebacks` + `dirty_at_end`.
 pub fn run<'a>() -> Vec<Field<Run<'a>>> {
     fields! { Run<'a>;
         /// policy as it was named
@@ -58,7 +65,8 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         "accesses" None |run| run.counts().accesses();
         /// requests for a line that was present
         "hits" None |run| run.counts().hits();
-        /// loads and stores of a line that was absent, including bypassed ones: reads of memory
+        /// loads and stores of a line that was absent, including bypassed ones: reads of memory,
+        /// beside those of prefetches
         "misses" None |run| run.counts().misses();
         /// lines written to memory: dirty lines that were evicted or flushed, and write-backs that
         /// bypassed the cache
@@ -74,6 +82,8 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         "stores": ends() => |run| Some(run.counts().stores);
         /// write-backs of the private levels
         "from_above": ends() => |run| Some(run.counts().from_above);
+        /// prefetches of the second private levels, or of a trace of requests
+        "prefetches": ends() => |run| Some(run.counts().prefetches);
         /// write-backs of the private levels for a line that was absent; they do not read memory
         "writeback_misses" None |run| run.counts().writeback_misses();
         /// requests for which the policy left the cache unchanged
@@ -87,7 +97,7 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         /// flushed lines that were dirty in any level and were written to memory
         "flush_writes" None |run| run.counts().flush_writes;
         /// write-backs of the private levels to a clean line, including bypassed ones, and flushes
-        /// of lines that were dirty only in the private levels
+        /// and evictions of lines that were dirty only in the private levels
         "dirtied" None |run| run.counts().dirtied;
         /// lines that were dirty at the end of the warm-up
         "dirty_at_begin" None |run| run.outcome.dirty_at_begin;
@@ -103,10 +113,10 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         "full_at" None |run| run.outcome.full_at;
         /// lines that the cache held at the end
         "filled_lines" None |run| run.outcome.filled;
-        /// misses and write-backs together that no policy is below, whatever it knows; null unless
+        /// reads and write-backs together that no policy is below, whatever it knows; null unless
         /// this policy knows the future, or where lines are flushed
         "least_transfers" None |run| run.outcome.bounds.map(|bounds| bounds.least);
-        /// misses and write-backs together that some policy that knows the future is not above;
+        /// reads and write-backs together that some policy that knows the future is not above;
         /// null likewise
         "reached_transfers" None |run| run.outcome.bounds.map(|bounds| bounds.reached);
         /// results of the requests of each core; null where there is one core
@@ -133,6 +143,20 @@ fn private() -> Vec<Field<LevelCounts>> {
         "misses" None |level| level.misses;
         /// dirty lines written to the level below
         "writebacks" None |level| level.writebacks;
+    }
+}
+
+/// Returns the fields of lines that are read ahead.
+fn prefetches() -> Vec<Field<PrefetchCounts>> {
+    fields! { PrefetchCounts;
+        /// lines read ahead: those that the level did not have
+        "issued" None |ahead| ahead.issued;
+        /// lines of those that the first level asked for while they were there
+        "useful" None |ahead| ahead.useful;
+        /// lines of those that left, or were written back to, before they were asked for
+        "useless" None |ahead| ahead.useless;
+        /// lines of those that were there at the end, and not asked for
+        "unused" None |ahead| ahead.unused();
     }
 }
 
@@ -166,7 +190,7 @@ fn traffic() -> Vec<Field<Counts>> {
     fields! { Counts;
         /// requests
         "accesses" None |counts| counts.accesses();
-        /// reads of memory
+        /// loads and stores of a line that was absent
         "misses" None |counts| counts.misses();
         /// lines written to memory
         "writebacks" None |counts| counts.writebacks();
@@ -200,7 +224,7 @@ fn epoch() -> Vec<Field<Epoch>> {
         "accesses" None |epoch| epoch.counts.accesses();
         /// requests for a line that was present
         "hits" None |epoch| epoch.counts.hits();
-        /// reads of memory
+        /// loads and stores of a line that was absent
         "misses" None |epoch| epoch.counts.misses();
         /// lines written to memory
         "writebacks" None |epoch| epoch.counts.writebacks();
@@ -235,6 +259,9 @@ fn memory<'a>() -> Vec<Field<Behind<'a>>> {
         "lines": transfers() => |behind| Some(behind.found.transfers);
         /// lines that the DRAM cache in front of the memory transferred; null where there is none
         "dram_cache?": transfers() => |behind| behind.found.cache;
+        /// first uses of lines that were read ahead and had not arrived, for which a core waited;
+        /// null where private levels read nothing ahead
+        "late_prefetches" None |behind| behind.late();
         /// bytes per second between the last level and the memory, in both directions
         "bandwidth" Rate |behind| behind.bandwidth();
         /// energy of memory and DRAM cache; null where no powers are known

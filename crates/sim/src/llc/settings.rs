@@ -2,12 +2,13 @@
 //! requests.
 
 use terrace_base::{Bytes, Error, Result};
-use terrace_policy::llc::{Geometry, LINE_BYTES, Spec};
+use terrace_policy::llc::{Geometry, LINE_BYTES, Prefetcher, Spec};
 
 use super::flush::Flushes;
 use super::lines::Lines;
 use super::memory_side::Backing;
 use super::placement::Placement;
+use crate::named::{Named, named};
 
 /// End of the warm-up, after which figures are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,30 @@ pub struct Llc {
     pub policy: Spec,
 }
 
+named! {
+    /// What the second private level of each core reads ahead of its use.
+    pub enum Prefetching {
+        /// Nothing.
+        #[default]
+        Off = "off",
+        /// The line behind each that the first level asks for.
+        NextLine = "next-line" "The line behind each that the first level asks for",
+        /// Three lines in the stride of an instruction.
+        Stride = "stride" "Three lines in the stride of an instruction, once it was seen twice",
+    }
+}
+
+named! {
+    /// Whether the last level has all lines of the private levels.
+    pub enum Inclusion {
+        /// No level knows what another has.
+        #[default]
+        NonInclusive = "non-inclusive" "No level knows what another has",
+        /// What the last level evicts leaves the private levels.
+        Inclusive = "inclusive" "What the last level evicts leaves the private levels as well",
+    }
+}
+
 /// Settings of one pass.
 #[derive(Clone, Debug, Default)]
 pub struct LlcMachine {
@@ -59,6 +84,10 @@ pub struct LlcMachine {
     pub line: u64,
     /// Private levels of each core, first and second; `None` for a level that is absent.
     pub private: [Option<Size>; 2],
+    /// What the second private level reads ahead.
+    pub prefetching: Prefetching,
+    /// Whether the last level has all lines of the private levels.
+    pub inclusion: Inclusion,
     /// Last-level caches, each simulated independently.
     pub llcs: Vec<Llc>,
     /// Memories behind each last-level cache, each simulated independently.
@@ -111,6 +140,63 @@ impl LlcMachine {
         Some(&self.flushes).filter(|flushes| !flushes.ips.is_empty())
     }
 
+    /// Returns the prefetcher of a core; `None` where nothing is read ahead.
+    pub fn prefetcher(&self) -> Option<Prefetcher> {
+        match self.prefetching {
+            Prefetching::Off => None,
+            Prefetching::NextLine => Some(Prefetcher::next_line(self.line)),
+            Prefetching::Stride => Some(Prefetcher::stride(self.line)),
+        }
+    }
+
+    /// Whether the last level has all lines of the private levels.
+    pub fn is_inclusive(&self) -> bool {
+        self.inclusion == Inclusion::Inclusive
+    }
+
+    /// Checks that there are the private levels that read ahead or are included, and that what the
+    /// last level keeps can be told to them.
+    ///
+    /// # Errors
+    /// A usage error that says what is missing, or cannot be.
+    pub(super) fn check_private(&self) -> Result<()> {
+        let levels = self.private.iter().flatten().count();
+        if self.prefetching != Prefetching::Off && levels < 2 {
+            return Err(Error::usage(format!(
+                "‘prefetch’ {} reads into the second level what the first asks for next; give ‘l1’ and ‘l2’",
+                self.prefetching.name()
+            )));
+        }
+        if !self.is_inclusive() {
+            return Ok(());
+        }
+        if levels == 0 {
+            return Err(Error::usage(
+                "‘inclusion’ inclusive is about private levels, and there are none; give ‘l1’ or ‘l2’",
+            ));
+        }
+        let [llc] = &self.llcs[..] else {
+            return Err(Error::usage(
+                "what an inclusive last level evicts changes what it is asked for, so that each has private levels of its own; give one policy and one size",
+            ));
+        };
+        let policy = llc.policy.policy(llc.size.geometry(self.line)?, self.seed);
+        let bypasses = policy.map_err(Error::usage)?.bypasses();
+        if llc.policy.entry().make.knows_future() {
+            return Err(Error::usage(format!(
+                "{} knows all requests beforehand, and those to an inclusive last level depend on what it evicts; give another policy",
+                llc.policy
+            )));
+        }
+        match bypasses {
+            false => Ok(()),
+            true => Err(Error::usage(format!(
+                "{} lets lines bypass the last level, which an inclusive one cannot; give bypass=off, or another policy",
+                llc.policy
+            ))),
+        }
+    }
+
     /// Checks that all caches, policies and memories can be built.
     ///
     /// # Errors
@@ -118,6 +204,7 @@ impl LlcMachine {
     pub fn check(&self) -> Result<()> {
         self.lines()?;
         self.levels()?;
+        self.check_private()?;
         for llc in &self.llcs {
             let geometry = llc.size.geometry(self.line)?;
             let policy = llc.policy.policy(geometry, self.seed);
@@ -137,14 +224,27 @@ impl LlcMachine {
     }
 
     /// Returns the private levels in words: `L1 64.0 KiB 2-way, L2 256 KiB 8-way, lines of 64
-    /// bytes`.
+    /// bytes`; and what is read ahead, and whether they are included, if that is so.
     pub fn hierarchy(&self) -> String {
         let level = |number: usize| match self.private[number] {
             None => format!("L{} off", number + 1),
             Some(size) => format!("L{} {} {}-way", number + 1, size.bytes, size.ways),
         };
         let line = Bytes(self.line);
-        format!("{}, {}, lines of {line}", level(0), level(1))
+        let ahead = match self.prefetching {
+            Prefetching::Off => String::new(),
+            prefetching => format!(" with prefetcher {}", prefetching.name()),
+        };
+        let included = if self.is_inclusive() {
+            ", both in the LLC"
+        } else {
+            ""
+        };
+        format!(
+            "{}, {}{ahead}{included}, lines of {line}",
+            level(0),
+            level(1)
+        )
     }
 
     /// Returns the division of addresses into lines.
@@ -162,5 +262,72 @@ impl LlcMachine {
     pub fn levels(&self) -> Result<[Option<Geometry>; 2]> {
         let of = |size: Option<Size>| size.map(|size| size.geometry(self.line)).transpose();
         Ok([of(self.private[0])?, of(self.private[1])?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(policies: &str, change: impl FnOnce(&mut LlcMachine)) -> Result<()> {
+        let policies = Spec::parse_list(policies).unwrap();
+        let mut machine = LlcMachine::table_2_1(1, policies);
+        change(&mut machine);
+        machine.check()
+    }
+
+    fn said(policies: &str, change: impl FnOnce(&mut LlcMachine)) -> String {
+        machine(policies, change).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn both_levels_are_needed_to_read_ahead() {
+        for level in 0..2 {
+            let said = said("lru", |machine| {
+                machine.prefetching = Prefetching::NextLine;
+                machine.private[level] = None;
+            });
+            assert!(said.contains("‘prefetch’ next-line"), "{said}");
+        }
+        let fine = machine("lru,mockingjay,opt", |machine| {
+            machine.prefetching = Prefetching::Stride;
+        });
+        assert_eq!(fine, Ok(()));
+    }
+
+    #[test]
+    fn what_cannot_include_the_others_is_said() {
+        let inclusive = |machine: &mut LlcMachine| machine.inclusion = Inclusion::Inclusive;
+        for (policies, says) in [
+            ("lru,drrip", "one policy and one size"),
+            ("opt:bypass=off", "knows all requests beforehand"),
+            ("mockingjay", "bypass=off"),
+            ("dblk", "bypass=off"),
+        ] {
+            let said = said(policies, inclusive);
+            assert!(said.contains(says), "{policies}: {said}");
+        }
+        let said = said("lru", |machine| {
+            inclusive(machine);
+            machine.private = [None, None];
+        });
+        assert!(said.contains("there are none"), "{said}");
+        for policy in ["lru", "mockingjay:bypass=off", "hawkeye"] {
+            assert_eq!(machine(policy, inclusive), Ok(()), "{policy}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_ahead_and_included_is_in_the_words() {
+        let mut machine = LlcMachine::table_2_1(1, Vec::new());
+        let plain = "L1 64.0 KiB 2-way, L2 256 KiB 8-way, lines of 64 B";
+        assert_eq!(machine.hierarchy(), plain);
+        machine.prefetching = Prefetching::NextLine;
+        machine.inclusion = Inclusion::Inclusive;
+        let words = machine.hierarchy();
+        assert!(
+            words.contains("8-way with prefetcher next-line, both in the LLC"),
+            "{words}"
+        );
     }
 }

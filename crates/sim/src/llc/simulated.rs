@@ -180,10 +180,17 @@ impl Behind<'_> {
         cores.reduce(|sum, ipc| sum + ipc)
     }
 
+    /// Returns the first uses of lines that were read ahead and had not arrived; `None` where
+    /// private levels read nothing ahead.
+    pub fn late(&self) -> Option<u64> {
+        let ahead = self.run.hierarchy.pass.prefetches;
+        ahead.map(|_| self.found.late)
+    }
+
     /// Returns the bytes per second between the last level and the memory, in both directions.
     pub fn bandwidth(&self) -> f64 {
         let counts = self.run.counts();
-        let bytes = (counts.misses() + counts.writebacks()) * self.run.hierarchy.machine.line;
+        let bytes = (counts.reads() + counts.writebacks()) * self.run.hierarchy.machine.line;
         match self.found.elapsed.seconds() {
             seconds if seconds > 0.0 => bytes as f64 / seconds,
             _ => 0.0,

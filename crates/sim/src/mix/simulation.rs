@@ -1,7 +1,7 @@
 //! A machine that is simulated.
 
 use terrace_base::{Error, Result};
-use terrace_policy::llc::{Cache, Kind, Outcome, Request};
+use terrace_policy::llc::{Cache, Outcome, Request};
 use terrace_policy::sched::{Ended, Fair, Turns};
 
 use super::count::Bin;
@@ -198,7 +198,7 @@ impl<'a> Simulation<'a> {
         let (measures, before) = (self.measures(core), self.cores[core].now);
         let of = &mut self.cores[core];
         let late = of.batch.late_nears().iter();
-        late.for_each(|near| self.memory_side.load_near(near));
+        late.for_each(|near| self.memory_side.serve_near(near));
         of.now = self.memory_side.advance(core, of.instructions);
         let (mut turn, misses, time) = (step.turn, step.misses, of.now - before);
         if measures {
@@ -317,6 +317,7 @@ impl<'a> Simulation<'a> {
             since: run.since,
             instructions: run.instructions,
             counts_instructions: program.counts_instructions(),
+            writes_first: false,
         };
         let (block, range) = (&*run.block, run.range.clone());
         match of.private.is_there() {
@@ -331,7 +332,7 @@ impl<'a> Simulation<'a> {
     fn serve(&mut self, core: usize, request: usize) -> bool {
         let (batch, tasks) = (&self.cores[core].batch, self.tasks.len());
         let nears = batch.nears(request..request + 1).iter();
-        nears.for_each(|near| self.memory_side.load_near(near));
+        nears.for_each(|near| self.memory_side.serve_near(near));
         let asked = batch.get(request);
         let cache = match &mut self.caches[..] {
             [shared] => shared,
@@ -346,7 +347,7 @@ impl<'a> Simulation<'a> {
                 self.tasks[owner(evicted.line, tasks)].held -= 1;
             }
         }
-        asked.request.kind != Kind::WriteBack && !matches!(outcome, Outcome::Hit { .. })
+        asked.request.kind.is_demand() && !matches!(outcome, Outcome::Hit { .. })
     }
 
     /// Returns the results.

@@ -5,7 +5,8 @@ use terrace_base::{Bytes, Result};
 use terrace_device::Catalogue;
 use terrace_policy::llc::Spec;
 use terrace_sim::llc::{
-    Backing, Chips, Flushes, Llc, LlcMachine, Mix, Open, Pass, Placement, Sinks, Size, Warmup, run,
+    Backing, Chips, Flushes, Inclusion, Llc, LlcMachine, Mix, Open, Pass, Placement, Prefetching,
+    Sinks, Size, Warmup, run,
 };
 use terrace_trace::order::Order;
 use terrace_trace::{Access, Block, Meta, Sink, Source};
@@ -136,6 +137,8 @@ pub fn settings(
     LlcMachine {
         line,
         private: private.map(|level| level.map(|shape| size(line, shape))),
+        prefetching: Prefetching::Off,
+        inclusion: Inclusion::NonInclusive,
         llcs: policies.iter().map(of).collect(),
         memories: vec![
             memory("pcm-row", None),

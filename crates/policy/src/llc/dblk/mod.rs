@@ -146,6 +146,10 @@ impl LlcPolicy for Dblk {
         Some(self.recency.position(place))
     }
 
+    fn bypasses(&self) -> bool {
+        self.bypass
+    }
+
     /// The tables, the sampler, and one bit for each line.
     fn storage_bits(&self) -> u64 {
         let sampler = self.sampler.storage_bits(SIGNATURE_BITS);

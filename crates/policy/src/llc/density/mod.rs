@@ -188,6 +188,10 @@ impl LlcPolicy for Density {
         self.put(place, request, Class::new(request));
     }
 
+    fn bypasses(&self) -> bool {
+        self.bypass
+    }
+
     /// Age and class of each line, the requests of each set, and the learned state.
     fn storage_bits(&self) -> u64 {
         let bits = |values: usize| u64::from(values.next_power_of_two().ilog2());

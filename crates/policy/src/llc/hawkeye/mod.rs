@@ -18,12 +18,18 @@
 //!
 //! Write-backs have no instruction: they train nothing and leave ages as they are, and a line that
 //! they bring in is averse, as in that entry. Loads and stores are treated alike.
+//!
+//! Prefetches, which the paper does not have, are that entry's: the instruction that causes them has
+//! other counters for them than for its loads. A line is kept for a load or store alone, so that no
+//! verdict is passed where a prefetch requests it again; unless OPT had room for it and no more than
+//! three requests lie between, which is a good sign. `storage_bits` leaves the counters of prefetches
+//! out.
 
 mod optgen;
 
 use self::optgen::OptGen;
 use super::signature::signature;
-use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled};
+use super::{Choice, Entry, Geometry, Kind, LlcPolicy, Make, Place, Request, Sampled};
 use crate::params::Params;
 use crate::settings;
 
@@ -70,13 +76,14 @@ pub struct Hawkeye {
     settings: HawkeyeSettings,
     sampled: Sampled,
     sets: Vec<OptGen>,
-    /// Counters by instruction: whether it is cache-friendly.
+    /// Counters by instruction: whether it is cache-friendly; those of its loads and stores, and
+    /// then those of its prefetches.
     counters: Vec<u8>,
     /// Age of each line.
     ages: Vec<u8>,
     /// Signature of the last touch of each line of the sampled sets; `None` if a write-back brought
     /// it in.
-    touched: Vec<Option<u16>>,
+    touched: Vec<Option<u32>>,
 }
 
 impl Hawkeye {
@@ -93,32 +100,35 @@ impl Hawkeye {
             geometry,
             settings,
             sets: (0..sampled.len()).map(set).collect(),
-            counters: vec![1 << (settings.counter - 1); 1 << settings.signature],
+            counters: vec![1 << (settings.counter - 1); 2 << settings.signature],
             ages: vec![AVERSE; geometry.lines()],
             touched: vec![None; sampled.len() * geometry.ways],
             sampled,
         })
     }
 
-    fn signature(&self, request: &Request) -> u16 {
-        signature(request, self.settings.signature) as u16
+    /// Returns the place of the request's counter.
+    fn signature(&self, request: &Request) -> u32 {
+        let bits = self.settings.signature;
+        let prefetch = u32::from(request.kind == Kind::Prefetch);
+        prefetch << bits | signature(request, bits) as u32
     }
 
     /// Whether the highest bit of the instruction's counter is set.
-    fn is_friendly(&self, signature: u16) -> bool {
-        self.counters[usize::from(signature)] >> (self.settings.counter - 1) != 0
+    fn is_friendly(&self, signature: u32) -> bool {
+        self.counters[signature as usize] >> (self.settings.counter - 1) != 0
     }
 
-    fn learn(&mut self, signature: u16, friendly: bool) {
+    fn learn(&mut self, signature: u32, friendly: bool) {
         let most = (1 << self.settings.counter) - 1;
-        let counter = &mut self.counters[usize::from(signature)];
+        let counter = &mut self.counters[signature as usize];
         *counter = match friendly {
             true => most.min(*counter + 1),
             false => counter.saturating_sub(1),
         };
     }
 
-    fn touched(&mut self, place: Place) -> Option<&mut Option<u16>> {
+    fn touched(&mut self, place: Place) -> Option<&mut Option<u32>> {
         let sample = self.sampled.number(place.set)?;
         self.touched
             .get_mut(sample * self.geometry.ways + place.way)
@@ -147,7 +157,12 @@ impl LlcPolicy for Hawkeye {
             && !request.kind.writes()
         {
             let signature = self.signature(request);
-            if let Some(verdict) = self.sets[sample].access(request.line, signature) {
+            let set = &mut self.sets[sample];
+            let verdict = match request.kind {
+                Kind::Prefetch => set.prefetch(request.line, signature),
+                _ => set.access(request.line, signature),
+            };
+            if let Some(verdict) = verdict {
                 self.learn(verdict.signature, verdict.kept);
             }
         }
@@ -192,7 +207,7 @@ impl LlcPolicy for Hawkeye {
             ..
         } = self.settings;
         let ages = self.ages.len() as u64 * u64::from(AGE_BITS);
-        let counters = self.counters.len() as u64 * u64::from(counter);
+        let counters = u64::from(counter) << signature;
         let occupancy = u64::from(self.geometry.ways.ilog2() + 1);
         // Times up to twice the history suffice to tell what is within it.
         let history = self.geometry.ways * self.settings.history;
@@ -253,6 +268,26 @@ mod tests {
             Step::load(3, 0xA).evicts_dirty(2),
         ];
         run(geometry, Box::new(hawkeye(geometry, "")), &steps);
+    }
+
+    /// Counters of one bit. Prefetches of 0xB evict each other, which makes the prefetches of 0xB
+    /// averse and leaves its loads friendly.
+    #[test]
+    fn prefetches_have_counters_of_their_own() {
+        let geometry = Geometry { sets: 1, ways: 2 };
+        let steps = [
+            Step::prefetch(1, 0xB).fills(),
+            Step::prefetch(2, 0xB).fills(),
+            // Ages are 1 and 0: line 1 goes, and prefetches of 0xB are averse.
+            Step::prefetch(3, 0xB).evicts(1),
+            Step::prefetch(4, 0xB).evicts(3),
+            // Line 5 comes with 0, and 2 has 2 by then: 4 went first, with its 7.
+            Step::load(5, 0xB).evicts(4),
+            Step::load(6, 0xB).evicts(2),
+            // A load of 5 finds it: it was not averse.
+            Step::load(5, 0xB).hits(),
+        ];
+        run(geometry, Box::new(hawkeye(geometry, "counter=1")), &steps);
     }
 
     #[test]

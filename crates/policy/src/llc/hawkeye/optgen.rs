@@ -16,19 +16,22 @@ pub struct OptGen {
     seen: Vec<Seen>,
 }
 
+/// Requests within which a prefetch of a line speaks for the request before.
+const SOON: u64 = 5;
+
 /// Last request of a line.
 #[derive(Clone, Copy)]
 struct Seen {
     line: u64,
     at: u64,
-    signature: u16,
+    signature: u32,
 }
 
 /// Result for the previous request of a line that is requested again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Signature of the previous request.
-    pub signature: u16,
+    pub signature: u32,
     /// Whether OPT has kept the line since.
     pub kept: bool,
 }
@@ -48,20 +51,34 @@ impl OptGen {
 
     /// Records a request of a line by an instruction; returns the verdict on the previous one, if
     /// it is remembered.
-    pub fn access(&mut self, line: u64, signature: u16) -> Option<Verdict> {
-        let known = self.seen.iter().position(|seen| seen.line == line);
-        let verdict = known.map(|at| {
-            let seen = self.seen.swap_remove(at);
-            Verdict {
-                signature: seen.signature,
-                kept: self.keep(seen.at),
-            }
-        });
+    pub fn access(&mut self, line: u64, signature: u32) -> Option<Verdict> {
+        let seen = self.take(line);
+        let verdict = seen.map(|seen| self.verdict(seen));
         self.remember(line, signature);
-        let slot = self.slot(self.time);
-        self.occupancy[slot] = 0;
-        self.time += 1;
         verdict
+    }
+
+    /// Records a prefetch of a line by an instruction; returns the verdict on the previous request,
+    /// if OPT has kept the line since, and that was less than [`SOON`] requests ago.
+    pub fn prefetch(&mut self, line: u64, signature: u32) -> Option<Verdict> {
+        let seen = self.take(line);
+        let soon = seen.filter(|seen| self.time - seen.at < SOON);
+        let verdict = soon.map(|seen| self.verdict(seen));
+        self.remember(line, signature);
+        verdict.filter(|verdict| verdict.kept)
+    }
+
+    /// Takes the last request of a line, if it is remembered.
+    fn take(&mut self, line: u64) -> Option<Seen> {
+        let known = self.seen.iter().position(|seen| seen.line == line);
+        known.map(|at| self.seen.swap_remove(at))
+    }
+
+    fn verdict(&mut self, seen: Seen) -> Verdict {
+        Verdict {
+            signature: seen.signature,
+            kept: self.keep(seen.at),
+        }
     }
 
     fn slot(&self, time: u64) -> usize {
@@ -84,7 +101,7 @@ impl OptGen {
         room
     }
 
-    fn remember(&mut self, line: u64, signature: u16) {
+    fn remember(&mut self, line: u64, signature: u32) {
         if self.seen.len() == self.most {
             let places = 0..self.most;
             let oldest = places.min_by_key(|at| self.seen[*at].at);
@@ -95,6 +112,9 @@ impl OptGen {
             at: self.time,
             signature,
         });
+        let slot = self.slot(self.time);
+        self.occupancy[slot] = 0;
+        self.time += 1;
     }
 }
 
@@ -126,6 +146,31 @@ mod tests {
     fn what_is_further_back_than_the_history_was_not_kept() {
         assert_eq!(kept(4, 4, "ABCDA")[4], Some(true));
         assert_eq!(kept(4, 4, "ABBBBA")[5], Some(false));
+    }
+
+    /// A prefetch soon after tells that a line was kept, never that it was not; a load tells both.
+    #[test]
+    fn a_prefetch_speaks_for_the_request_before_if_it_is_soon() {
+        let mut optgen = OptGen::new(2, 16, 16);
+        optgen.access(1, 5);
+        assert_eq!(optgen.prefetch(2, 6), None);
+        let kept = |signature| {
+            Some(Verdict {
+                signature,
+                kept: true,
+            })
+        };
+        assert_eq!(optgen.prefetch(1, 7), kept(5));
+        let others = (3..7).map(|line| optgen.access(line, 8));
+        assert_eq!(others.flatten().count(), 0);
+        assert_eq!(optgen.prefetch(1, 9), None, "five requests ago");
+        assert_eq!(optgen.access(1, 5), kept(9));
+        let mut one = OptGen::new(1, 16, 16);
+        assert_eq!(
+            [1, 2, 2].map(|line| one.access(line, 5)),
+            [None, None, kept(5)]
+        );
+        assert_eq!(one.prefetch(1, 5), None, "there was no room");
     }
 
     #[test]

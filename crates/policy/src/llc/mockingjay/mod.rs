@@ -19,6 +19,9 @@
 //! Write-backs have no instruction. One that hits changes nothing, one that misses always fills,
 //! with the ETR of a line that is overdue the longest; neither counts as a request. Loads and
 //! stores are treated alike.
+//!
+//! Prefetches have signatures of their own. Where one uses a line again its distance counts twice,
+//! as in the configuration for one core: such a line need not be kept, it comes again by itself.
 
 mod distances;
 mod sampler;
@@ -26,7 +29,7 @@ mod sampler;
 use self::distances::Distances;
 use self::sampler::Sampler;
 use super::signature::signature;
-use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled};
+use super::{Choice, Entry, Geometry, Kind, LlcPolicy, Make, Place, Request, Sampled};
 use crate::params::{ON_OFF, Params};
 use crate::settings;
 
@@ -47,6 +50,8 @@ pub const ENTRY: Entry = Entry {
 
 /// Requests to a set for one step of its lines' remaining time.
 const GRANULARITY: u32 = 8;
+/// How many times the distance counts of a line that a prefetch uses again.
+const PREFETCHED: u32 = 2;
 /// Longest measured distance, as a multiple of the ways.
 const HISTORY: u32 = 8;
 
@@ -104,8 +109,9 @@ impl Mockingjay {
     }
 
     fn signature(&self, request: &Request, hit: bool) -> u16 {
-        // The highest bit of an address is free.
-        let ip = request.ip ^ u64::from(hit) << 63;
+        // The highest bits of an address are free: they are alike.
+        let prefetch = u64::from(request.kind == Kind::Prefetch);
+        let ip = request.ip ^ u64::from(hit) << 63 ^ prefetch << 62;
         signature(&Request { ip, ..*request }, self.settings.signature) as u16
     }
 
@@ -114,8 +120,12 @@ impl Mockingjay {
     fn pass(&mut self, set: usize, way: Option<usize>, signature: u16, request: &Request) {
         if let Some(sample) = self.sampled.number(set) {
             let tag = request.line / self.geometry.sets as u64;
+            let weight = match request.kind {
+                Kind::Prefetch => PREFETCHED,
+                _ => 1,
+            };
             self.sampler
-                .touch(sample, tag, signature, &mut self.distances);
+                .touch(sample, tag, (signature, weight), &mut self.distances);
         }
         self.clocks[set] += 1;
         if u32::from(self.clocks[set]) == GRANULARITY {
@@ -178,6 +188,10 @@ impl LlcPolicy for Mockingjay {
             true => self.etrs[place.index(self.geometry)] = -self.never,
             false => self.touch(place, false, request),
         }
+    }
+
+    fn bypasses(&self) -> bool {
+        self.settings.bypass
     }
 
     /// An ETR with its sign for each line, a clock for each set, the sampled cache and the table.

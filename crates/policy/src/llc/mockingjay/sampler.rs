@@ -38,11 +38,17 @@ impl Sampler {
         }
     }
 
-    /// Handles a request to a sampled set for the line with this tag.
+    /// Handles a request to a sampled set for the line with this tag, by this instruction.
     ///
-    /// If the line is known, its last instruction learns the distance. It learns that a line is not
-    /// used again when the entry is too old, or is evicted.
-    pub fn touch(&mut self, set: usize, tag: u64, signature: u16, distances: &mut Distances) {
+    /// If the line is known, its last instruction learns the distance, `weight` times. It learns
+    /// that a line is not used again when the entry is too old, or is evicted.
+    pub fn touch(
+        &mut self,
+        set: usize,
+        tag: u64,
+        (signature, weight): (u16, u32),
+        distances: &mut Distances,
+    ) {
         let now = self.times[set];
         self.times[set] = now.wrapping_add(1);
         let small = &mut self.entries[set * SETS + (tag % SETS as u64) as usize];
@@ -52,7 +58,7 @@ impl Sampler {
                 && entry.tag == tag
                 && now.wrapping_sub(entry.at) <= self.furthest
             {
-                distances.used(entry.signature, now.wrapping_sub(entry.at));
+                distances.used(entry.signature, now.wrapping_sub(entry.at) * weight);
                 *place = None;
             }
         }
@@ -95,28 +101,38 @@ mod tests {
     fn uses_and_the_lack_of_them_are_learned() {
         let mut distances = Distances::new(11, 127);
         let mut sampler = Sampler::new(1, 127);
-        sampler.touch(0, 16, 1, &mut distances);
-        sampler.touch(0, 3, 2, &mut distances);
-        sampler.touch(0, 16, 3, &mut distances);
+        sampler.touch(0, 16, (1, 1), &mut distances);
+        sampler.touch(0, 3, (2, 1), &mut distances);
+        sampler.touch(0, 16, (3, 1), &mut distances);
         assert_eq!(distances.of(1), Some(2));
         assert_eq!(distances.of(3), None);
         // Four more of the same small set fill it; the fifth pushes line 16 out.
         for line in 2..7 {
             assert_eq!(distances.of(3), None);
-            sampler.touch(0, 16 * line, 4, &mut distances);
+            sampler.touch(0, 16 * line, (4, 1), &mut distances);
         }
         assert_eq!(distances.of(3), Some(127));
+    }
+
+    #[test]
+    fn the_distance_to_a_prefetch_counts_twice() {
+        let mut distances = Distances::new(11, 127);
+        let mut sampler = Sampler::new(1, 127);
+        sampler.touch(0, 16, (1, 1), &mut distances);
+        (0..9).for_each(|_| sampler.touch(0, 3, (2, 1), &mut distances));
+        sampler.touch(0, 16, (3, 2), &mut distances);
+        assert_eq!(distances.of(1), Some(20));
     }
 
     #[test]
     fn what_is_too_old_was_not_used() {
         let mut distances = Distances::new(11, 127);
         let mut sampler = Sampler::new(1, 127);
-        sampler.touch(0, 0, 1, &mut distances);
+        sampler.touch(0, 0, (1, 1), &mut distances);
         for _ in 0..127 {
-            sampler.touch(0, 1, 2, &mut distances);
+            sampler.touch(0, 1, (2, 1), &mut distances);
         }
-        sampler.touch(0, 0, 3, &mut distances);
+        sampler.touch(0, 0, (3, 1), &mut distances);
         assert_eq!(distances.of(1), Some(127));
     }
 }

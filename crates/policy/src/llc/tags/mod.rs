@@ -163,6 +163,17 @@ impl Tags {
         Evicted { line, dirty }
     }
 
+    /// Counts a line as dirty that was evicted last, since the level above has written to it: a
+    /// line that leaves an inclusive cache leaves that level as well.
+    pub fn evicted_dirty(&mut self, evicted: &mut Evicted) {
+        if !evicted.dirty {
+            evicted.dirty = true;
+            self.counts.clean_evictions -= 1;
+            self.counts.dirty_evictions += 1;
+            self.counts.dirtied += 1;
+        }
+    }
+
     #[inline]
     fn put(&mut self, place: Place, line: u64) {
         self.lines[place.index(self.geometry)] = line;

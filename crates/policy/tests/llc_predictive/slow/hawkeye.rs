@@ -2,10 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use terrace_policy::llc::{Choice, Geometry, LlcPolicy, Place, Request};
+use terrace_policy::llc::{Choice, Geometry, Kind, LlcPolicy, Place, Request};
 use terrace_policy::params::Params;
 
 use super::{Instruction, first_highest, instruction, sampled};
+
+/// An instruction, and whether it asks ahead.
+type By = (Instruction, bool);
 
 pub struct Hawkeye {
     ways: usize,
@@ -13,16 +16,16 @@ pub struct Hawkeye {
     history: usize,
     lines: usize,
     highest: u32,
-    counters: HashMap<Instruction, u32>,
+    counters: HashMap<By, u32>,
     seen: HashMap<usize, Seen>,
     ages: HashMap<Place, u32>,
-    touched: HashMap<Place, Instruction>,
+    touched: HashMap<Place, By>,
 }
 
 /// All requests to a set, and how many lines OPT has held across each.
 #[derive(Default)]
 struct Seen {
-    requests: Vec<(u64, Instruction)>,
+    requests: Vec<(u64, By)>,
     held: Vec<usize>,
 }
 
@@ -43,11 +46,11 @@ impl Hawkeye {
         }
     }
 
-    fn counter(&mut self, by: Instruction) -> &mut u32 {
+    fn counter(&mut self, by: By) -> &mut u32 {
         self.counters.entry(by).or_insert(self.highest.div_ceil(2))
     }
 
-    fn learn(&mut self, by: Instruction, friendly: bool) {
+    fn learn(&mut self, by: By, friendly: bool) {
         let highest = self.highest;
         let counter = self.counter(by);
         *counter = match friendly {
@@ -57,7 +60,7 @@ impl Hawkeye {
     }
 
     fn touch(&mut self, place: Place, request: &Request, new: bool) {
-        let by = instruction(request);
+        let by = by(request);
         let friendly = *self.counter(by) > self.highest / 2;
         if friendly && new {
             for (other, age) in &mut self.ages {
@@ -71,13 +74,14 @@ impl Hawkeye {
     }
 }
 
+fn by(request: &Request) -> By {
+    (instruction(request), request.kind == Kind::Prefetch)
+}
+
 impl Seen {
     /// The instruction that asked for the line before, and whether OPT has kept it since.
-    fn verdict(
-        &mut self,
-        line: u64,
-        hawkeye: (usize, usize, usize),
-    ) -> Option<(Instruction, bool)> {
+    fn verdict(&mut self, request: &Request, hawkeye: (usize, usize, usize)) -> Option<(By, bool)> {
+        let (line, ahead) = (request.line, request.kind == Kind::Prefetch);
         let (ways, history, lines) = hawkeye;
         let since = self
             .requests
@@ -87,7 +91,8 @@ impl Seen {
             .iter()
             .map(|(line, _)| *line)
             .collect();
-        if between.len() >= lines {
+        let late = ahead && self.requests.len() - since >= 5;
+        if between.len() >= lines || late {
             return None;
         }
         let held = &mut self.held[since..];
@@ -95,7 +100,7 @@ impl Seen {
         if kept {
             held.iter_mut().for_each(|held| *held += 1);
         }
-        Some((self.requests[since].1, kept))
+        (kept || !ahead).then_some((self.requests[since].1, kept))
     }
 }
 
@@ -105,8 +110,8 @@ impl LlcPolicy for Hawkeye {
             return;
         }
         let seen = self.seen.entry(set).or_default();
-        let verdict = seen.verdict(request.line, (self.ways, self.history, self.lines));
-        seen.requests.push((request.line, instruction(request)));
+        let verdict = seen.verdict(request, (self.ways, self.history, self.lines));
+        seen.requests.push((request.line, by(request)));
         seen.held.push(0);
         if let Some((by, kept)) = verdict {
             self.learn(by, kept);

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use terrace_policy::llc::{Choice, Geometry, LlcPolicy, Place, Request};
+use terrace_policy::llc::{Choice, Geometry, Kind, LlcPolicy, Place, Request};
 use terrace_policy::params::{ON_OFF, Params};
 
 use super::{Instruction, first_highest, instruction, sampled};
 
-/// An instruction, and whether it hit.
-type Signature = (Instruction, bool);
+/// An instruction, whether it asks ahead, and whether it hit.
+type Signature = (Instruction, bool, bool);
 
 pub struct Mockingjay {
     geometry: Geometry,
@@ -63,7 +63,7 @@ impl Mockingjay {
 
     fn used(&mut self, by: Signature, after: i64) {
         let distance = self.distances.entry(by).or_insert(after);
-        *distance += ((after - *distance) / 16).signum();
+        *distance = (*distance + ((after - *distance) / 16).signum()).min(self.furthest);
     }
 
     fn sample(&mut self, set: usize, line: u64, by: Signature) {
@@ -75,8 +75,10 @@ impl Mockingjay {
             .partition(|entry| now - entry.at <= self.furthest);
         let (known, mut rest): (Vec<Entry>, Vec<Entry>) =
             near.into_iter().partition(|entry| entry.line == line);
+        let (_, ahead, _) = by;
         for entry in known {
-            self.used(entry.by, now - entry.at);
+            let after = now - entry.at;
+            self.used(entry.by, if ahead { 2 * after } else { after });
         }
         for entry in far {
             self.unused(entry.by);
@@ -106,7 +108,7 @@ impl Mockingjay {
     }
 
     fn touch(&mut self, place: Place, request: &Request, hit: bool) {
-        let by = (instruction(request), hit);
+        let by = by(request, hit);
         self.pass(place.set, Some(place.way), by, request.line);
         let etr = match self.distances.get(&by) {
             None => 0,
@@ -115,6 +117,10 @@ impl Mockingjay {
         };
         self.etrs.insert(place, etr);
     }
+}
+
+fn by(request: &Request, hit: bool) -> Signature {
+    (instruction(request), request.kind == Kind::Prefetch, hit)
 }
 
 impl LlcPolicy for Mockingjay {
@@ -127,7 +133,7 @@ impl LlcPolicy for Mockingjay {
     fn choose(&mut self, set: usize, _: u64, request: &Request) -> Choice {
         let etr = |way| self.etrs[&Place { set, way }];
         let way = first_highest(self.geometry.ways, |way| (etr(way).abs(), etr(way) < 0));
-        let by = (instruction(request), false);
+        let by = by(request, false);
         let distance = self.distances.get(&by).copied().unwrap_or(0);
         let later = self.is_never(distance) || distance / 8 > etr(way).abs();
         if self.bypass && !request.kind.writes() && later {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use terrace_policy::llc::{Choice, Geometry, LlcPolicy, Place, Request};
+use terrace_policy::llc::{Choice, Geometry, Kind, LlcPolicy, Place, Request};
 use terrace_policy::params::Params;
 
 use super::first_highest;
@@ -45,6 +45,14 @@ impl Rlr {
         (older - self.lines[&place].touched / self.period).min(self.oldest)
     }
 
+    fn is_demand(&self, request: &Request) -> bool {
+        match request.kind {
+            Kind::Load | Kind::Store => true,
+            Kind::WriteBack => !self.write_is_prefetch,
+            Kind::Prefetch => false,
+        }
+    }
+
     fn reuse_distance(&self) -> u64 {
         let averaged = self.hits.chunks_exact(32).last();
         averaged.map_or(0, |ages| 2 * ages.iter().sum::<u64>() / 32)
@@ -53,12 +61,12 @@ impl Rlr {
 
 impl LlcPolicy for Rlr {
     fn hit(&mut self, place: Place, request: &Request) {
-        let age = self.age(place);
+        let (age, demand) = (self.age(place), self.is_demand(request));
         let touched = self.misses[&place.set];
         let line = self.lines.get_mut(&place).unwrap();
         line.touched = touched;
-        line.demand = !(request.kind.writes() && self.write_is_prefetch);
-        if !request.kind.writes() {
+        line.demand = demand;
+        if matches!(request.kind, Kind::Load | Kind::Store) {
             line.hit = true;
             self.hits.push(age);
         }
@@ -75,11 +83,12 @@ impl LlcPolicy for Rlr {
     }
 
     fn fill(&mut self, place: Place, request: &Request) {
+        let demand = self.is_demand(request);
         let misses = self.misses.entry(place.set).or_insert(0);
         *misses += 1;
         let line = Line {
             touched: *misses,
-            demand: !(request.kind.writes() && self.write_is_prefetch),
+            demand,
             hit: false,
         };
         self.lines.insert(place, line);

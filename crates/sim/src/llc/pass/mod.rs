@@ -11,7 +11,7 @@ use super::mix::Mix;
 use super::origin;
 use super::outcome::Pass;
 use super::program::Program;
-use super::settings::{Llc, LlcMachine};
+use super::settings::{Llc, LlcMachine, Prefetching};
 use super::shared::{Shared, rows};
 
 /// Sinks for requests and traffic, as rows of a trace.
@@ -40,18 +40,10 @@ pub fn run(
     mut sinks: Sinks,
     mut progress: impl FnMut(u64),
 ) -> Result<Pass> {
+    settings.check_private()?;
     let lines = settings.lines()?;
     let rows_are = origin::rows_of(mix.programs(), settings)?;
-    let learns = settings.llcs.iter().map(|llc| &llc.policy);
-    let mut learns = learns.filter(|policy| policy.entry().make.needs_ip());
-    if let Some(policy) = learns.next()
-        && let Some(without) = mix.without_ips()?
-    {
-        return Err(Error::usage(format!(
-            "{policy} learns by the instructions that ask, and {} does not say which they were",
-            without.name()
-        )));
-    }
+    require_ips(settings, &mut mix)?;
     let cores = mix.cores();
     let mut caches = settings
         .llcs
@@ -73,11 +65,12 @@ pub fn run(
     if by_time {
         core_side.keep_time();
     }
+    let at_once = by_time || settings.is_inclusive();
     let (mut batch, mut next, mut block) = (Batch::default(), Batch::default(), Block::default());
-    let (first, _) = first_by_time(by_time, &mut seeing);
+    let (first, _) = first_at_once(at_once, &mut seeing);
     let mut more = fill(&mut core_side, first, &mut batch)?;
     while more {
-        let (first, others) = first_by_time(by_time, &mut seeing);
+        let (first, others) = first_at_once(at_once, &mut seeing);
         let filled = serve_and(others, &batch, || fill(&mut core_side, first, &mut next));
         if let Some(sink) = &mut sinks.requests {
             rows(&batch, lines, &mut block);
@@ -110,18 +103,38 @@ pub fn run(
         instructions,
         counts_instructions,
         private: core_side.counts(),
+        prefetches: core_side.prefetch_counts(),
+        invalidated: core_side.invalidated(),
         pages: core_side.faults(),
         outcomes: found.map(|(llc, shared)| shared.outcome(llc)).collect(),
     })
 }
 
-/// Returns the cache by whose time cores take turns, if they do, which serves requests as they are
-/// made; and the caches that serve them afterwards.
-fn first_by_time<'s, 'c, 'l>(
-    by_time: bool,
+/// Checks that traces have instruction addresses, if anything learns by them.
+fn require_ips(settings: &LlcMachine, mix: &mut Mix) -> Result<()> {
+    let policies = settings.llcs.iter().map(|llc| &llc.policy);
+    let mut policies = policies.filter(|policy| policy.entry().make.needs_ip());
+    let learns = match policies.next() {
+        Some(policy) => policy.to_string(),
+        None if settings.prefetching == Prefetching::Stride => "‘prefetch’ stride".to_owned(),
+        None => return Ok(()),
+    };
+    let Some(without) = mix.without_ips()? else {
+        return Ok(());
+    };
+    Err(Error::usage(format!(
+        "{learns} learns by the instructions that ask, and {} does not say which they were",
+        without.name()
+    )))
+}
+
+/// Returns the cache that serves requests as they are made, if one has to: it includes the private
+/// levels, or cores take turns by its time; and the caches that serve them afterwards.
+fn first_at_once<'s, 'c, 'l>(
+    at_once: bool,
     caches: &'s mut [(&'l Llc, &'c mut Shared)],
 ) -> (Option<&'s mut Shared>, &'s mut [(&'l Llc, &'c mut Shared)]) {
-    if !by_time {
+    if !at_once {
         return (None, caches);
     }
     match caches {
@@ -133,7 +146,7 @@ fn first_by_time<'s, 'c, 'l>(
 /// Makes the next batch; returns whether there were accesses.
 fn fill(core_side: &mut CoreSide, first: Option<&mut Shared>, batch: &mut Batch) -> Result<bool> {
     match first {
-        Some(first) => core_side.fill_by_time(batch, first),
+        Some(first) => core_side.fill_with(batch, first),
         None => core_side.fill(batch),
     }
 }

@@ -15,7 +15,7 @@ use super::super::maker::Maker;
 use super::super::private::Private;
 use super::super::program::{INSTRUCTIONS_AN_ACCESS, once};
 use super::super::requests::Rows;
-use super::super::{Backing, Chips, Open, Placement, Size, Warmup};
+use super::super::{Backing, Chips, Inclusion, Open, Placement, Size, Warmup};
 use super::*;
 
 /// Accesses in memory, in blocks of some.
@@ -73,8 +73,15 @@ fn slow(settings: &LlcMachine, meta: &Meta, rows: &Block, cores: usize) -> (Vec<
     let (lines, levels) = (settings.lines().unwrap(), settings.levels().unwrap());
     let flushes = &settings.flushes;
     let mut frames = Frames::new(&settings.placement, lines, 1, flushes, settings.seed).unwrap();
+    let private = || {
+        let private = Private::new(levels[0], levels[1]);
+        match settings.prefetcher() {
+            Some(prefetcher) => private.reading_ahead(prefetcher),
+            None => private,
+        }
+    };
     let core = |core| Core {
-        private: Private::new(levels[0], levels[1]),
+        private: private(),
         rows: (0..rows.len())
             .filter(|row| usize::from(rows.thread[*row]) % cores == core)
             .collect(),
@@ -133,6 +140,7 @@ fn slow(settings: &LlcMachine, meta: &Meta, rows: &Block, cores: usize) -> (Vec<
             since,
             instructions: more,
             counts_instructions: meta.counts_instructions,
+            writes_first: settings.is_inclusive(),
         };
         batch.clear();
         match core.private.is_there() {
@@ -149,7 +157,14 @@ fn slow(settings: &LlcMachine, meta: &Meta, rows: &Block, cores: usize) -> (Vec<
         made += 1;
         measure(&mut batch, made, asked);
         asked += batch.len() as u64;
-        shared.serve(&batch);
+        match settings.is_inclusive() {
+            true => shared.serve_including(&batch, &mut |line| {
+                let cores = all.iter_mut();
+                let dirty = cores.map(|core| core.private.flush(line, true));
+                dirty.fold(false, |one, other| one | other)
+            }),
+            false => shared.serve(&batch),
+        }
         requests.extend(
             batch
                 .asked(0..batch.len())
@@ -168,8 +183,9 @@ fn fast(settings: &LlcMachine, source: Replay, cores: usize) -> (Vec<Access>, St
         ..Sinks::default()
     };
     let pass = run(settings, mix, sinks, |_| ()).unwrap();
-    let [first, second] = [0, 1].map(|llc| format!("{:?}", pass.outcomes[llc]));
-    assert_eq!(first, second);
+    let mut all = pass.outcomes.iter().map(|outcome| format!("{outcome:?}"));
+    let first = all.next().unwrap();
+    all.for_each(|other| assert_eq!(first, other));
     (requests.0, format!("{first} {:?}", pass.instructions))
 }
 
@@ -210,7 +226,11 @@ proptest! {
         warmup in prop_oneof![(0..300_u64).prop_map(Warmup::Requests), (0..300_u64).prop_map(Warmup::Accesses)],
         name in prop::sample::select(vec!["dram", "pcm-row"]),
         placement in prop::sample::select(vec!["virtual", "jit:memory=16M"]),
+        prefetching in prop::sample::select(vec![Prefetching::Off, Prefetching::NextLine, Prefetching::Stride]),
+        inclusive in any::<bool>(),
     ) {
+        let levels = private.iter().flatten().count();
+        let inclusive = inclusive && levels > 0;
         let mut counts = [0; 4];
         let access = |(thread, line, offset, size, write, step, from): (u16, u64, u64, u32, bool, u64, u8)| {
             counts[usize::from(thread)] += step;
@@ -241,8 +261,10 @@ proptest! {
         let settings = LlcMachine {
             line: 64,
             private: private.map(|shape| shape.map(size)),
+            prefetching: if levels == 2 { prefetching } else { Prefetching::Off },
+            inclusion: if inclusive { Inclusion::Inclusive } else { Inclusion::NonInclusive },
             // The second serves what the first has.
-            llcs: vec![Llc { size: size(llc), policy: Spec::parse("lru").unwrap() }; 2],
+            llcs: vec![Llc { size: size(llc), policy: Spec::parse("lru").unwrap() }; if inclusive { 1 } else { 2 }],
             memories: vec![memory(name)],
             warmup,
             seed: 1,

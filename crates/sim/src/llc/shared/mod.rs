@@ -18,6 +18,9 @@ use super::settings::Llc;
 /// processor's first cache.
 const PART: usize = 256;
 
+/// Removes a line from the private levels; returns whether it was dirty there.
+pub type Above<'a> = &'a mut dyn FnMut(u64) -> bool;
+
 /// A last-level cache that is simulated.
 pub struct Shared {
     cache: Cache,
@@ -88,6 +91,17 @@ impl Shared {
 
     /// Serves all requests of a batch.
     pub fn serve(&mut self, batch: &Batch) {
+        self.serve_below(batch, PART, None);
+    }
+
+    /// Serves all requests of a batch as a cache that includes the private levels: what it evicts
+    /// leaves them, too, before the next request.
+    pub fn serve_including(&mut self, batch: &Batch, above: Above) {
+        self.serve_below(batch, 1, Some(above));
+    }
+
+    /// Serves all requests of a batch, at most `part` together.
+    fn serve_below(&mut self, batch: &Batch, part: usize, mut above: Option<Above>) {
         let mut flushed = batch.flushed.iter().peekable();
         let mut orders = batch.orders.iter().peekable();
         let mut begin = 0;
@@ -103,32 +117,36 @@ impl Shared {
                 memories.for_each(|memory| memory.order(ordered));
             }
             if begin == batch.len() {
-                self.load_near(batch);
+                self.serve_near(batch);
                 return;
             }
             let flush = flushed.peek().map_or(batch.len(), |flushed| flushed.before);
             let order = orders.peek().map_or(batch.len(), |ordered| ordered.before);
-            let end = self.end_of_part(begin, batch).min(flush).min(order);
-            self.serve_part(batch, begin..end);
+            let end = self.end_of_part(begin, batch, part).min(flush).min(order);
+            let above = above.as_mut().map(|above| &mut **above as Above);
+            self.serve_part(batch, begin..end, above);
             begin = end;
         }
     }
 
     /// Returns the end of the requests that can be served together, without an epoch or the end of
     /// the warm-up among them.
-    fn end_of_part(&self, begin: usize, batch: &Batch) -> usize {
+    fn end_of_part(&self, begin: usize, batch: &Batch, part: usize) -> usize {
         let left = self.epoch.map_or(u64::MAX, |(_, left)| left);
-        let most = usize::try_from(left).map_or(PART, |left| left.min(PART));
+        let most = usize::try_from(left).map_or(part, |left| left.min(part));
         let end = batch.len().min(begin + most);
         let measured = batch.measured_from.filter(|from| *from > begin);
         measured.map_or(end, |from| end.min(from))
     }
 
-    fn serve_part(&mut self, batch: &Batch, range: Range<usize>) {
+    fn serve_part(&mut self, batch: &Batch, range: Range<usize>, above: Option<Above>) {
         let (filled, served) = (self.cache.tags().filled(), self.counts().accesses());
         let requests = &batch.requests()[range.clone()];
         self.outcomes.clear();
         self.cache.serve(requests, &mut self.outcomes);
+        if let Some(above) = above {
+            self.evict_above(above);
+        }
         if filled < self.cache.tags().filled() {
             self.note_filled(served);
         }
@@ -139,6 +157,19 @@ impl Shared {
             if *left == 0 {
                 *left = *epoch;
                 self.note_point();
+            }
+        }
+    }
+
+    /// Has evicted lines leave the private levels, and takes along what was written there.
+    fn evict_above(&mut self, above: Above) {
+        for outcome in &mut self.outcomes {
+            if let llc::Outcome::Miss {
+                evicted: Some(evicted),
+            } = outcome
+                && above(evicted.line)
+            {
+                self.cache.evicted_dirty(evicted);
             }
         }
     }
@@ -170,7 +201,7 @@ impl Shared {
             let asked = range.clone().zip(batch.asked(range.clone()));
             for ((index, asked), outcome) in asked.zip(&self.outcomes) {
                 while let Some(near) = nears.next_if(|near| near.before <= index) {
-                    memory_side.load_near(near);
+                    memory_side.serve_near(near);
                 }
                 memory_side.serve(&asked, asks(&asked, outcome));
             }
@@ -182,11 +213,11 @@ impl Shared {
         }
     }
 
-    /// Has loads from the second level take their time that no request follows.
-    fn load_near(&mut self, batch: &Batch) {
+    /// Has accesses to the second level take their time that no request follows.
+    fn serve_near(&mut self, batch: &Batch) {
         for memory_side in &mut self.memory_sides {
             let nears = batch.late_nears().iter();
-            nears.for_each(|near| memory_side.load_near(near));
+            nears.for_each(|near| memory_side.serve_near(near));
         }
     }
 
