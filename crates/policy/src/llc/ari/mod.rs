@@ -11,20 +11,23 @@
 //! written back and is not in the cache is no miss, because nothing is read from memory, and goes
 //! to MRU, because the chapter inserts only clean data low (`dirty`). ARI starts as LRU. Among
 //! equals the partitioning in force stays, or else the first of the `plan` is taken, with LRU
-//! before all. Empty ways are part of the LRU order, and the first is filled.
+//! before all. Empty ways are part of the LRU order, and the first is filled. With `order=rrip` the
+//! cache has another order than the samples (`order`).
 
 mod decision;
+mod order;
 mod partitioning;
 mod plan;
 mod samples;
 mod settings;
 mod shadow;
 
-pub use settings::{AriSettings, Eviction, Insertions};
+pub use settings::{AriSettings, Eviction, Insertions, Order};
 
-use super::{Choice, Entry, Geometry, InForce, LlcPolicy, Make, Place, Recency, Request};
+use super::{Choice, Entry, Geometry, InForce, LlcPolicy, Make, Place, Request};
 use crate::params::Params;
 use decision::Decision;
+use order::Lines;
 use partitioning::Partitioning;
 use plan::{Counts, Plan};
 use samples::Samples;
@@ -48,7 +51,7 @@ pub const ENTRY: Entry = Entry {
 /// The `ari` policy.
 pub struct Ari {
     settings: AriSettings,
-    recency: Recency,
+    lines: Lines,
     samples: Samples,
     plan: Plan,
     decision: Decision,
@@ -68,10 +71,13 @@ impl Ari {
     /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Result<Self, String> {
         let settings = AriSettings::take(params, geometry)?;
+        if settings.live && settings.order == Order::Rrip {
+            return Err("live=on goes with order=lru: samples have LRU".to_owned());
+        }
         let plan = Plan::new(&settings);
         let candidates = plan.candidates.len();
         Ok(Self {
-            recency: Recency::new(geometry),
+            lines: Lines::new(geometry, settings.order),
             samples: Samples::new(&settings, seed, plan.followed(0).collect()),
             decision: Decision::new(candidates, &settings),
             chosen: Partitioning::lru(geometry.ways),
@@ -137,7 +143,7 @@ impl LlcPolicy for Ari {
 
     #[inline]
     fn hit(&mut self, place: Place, _: &Request) {
-        self.recency.promote(place);
+        self.lines.promote(place);
     }
 
     #[inline]
@@ -147,7 +153,7 @@ impl LlcPolicy for Ari {
             (None, Eviction::Partitioned) => self.chosen.high,
             (None, Eviction::Lru) => self.settings.geometry.ways,
         };
-        let way = self.recency.victim(set, high, dirty);
+        let way = self.lines.victim(set, high, dirty);
         self.samples.evicted(set, dirty >> way & 1 == 1);
         Choice::Evict(way)
     }
@@ -159,19 +165,19 @@ impl LlcPolicy for Ari {
             self.samples.missed(place.set);
         }
         let position = self.of(place.set).position(self.settings.dirty, writes);
-        self.recency.put(place, position);
+        self.lines.put(place, position);
     }
 
     #[inline]
     fn position(&self, place: Place) -> Option<usize> {
-        Some(self.recency.position(place))
+        self.lines.position(place)
     }
 
     fn in_force(&self) -> Option<InForce> {
         Some(self.chosen.into())
     }
 
-    /// The shadow tags, as the paper counts them.
+    /// The shadow tags, as the paper counts them. Intervals take the place of the LRU order.
     fn storage_bits(&self) -> u64 {
         self.settings.tag_bits()
     }

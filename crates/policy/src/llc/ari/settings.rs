@@ -27,6 +27,15 @@ pub enum Eviction {
     Lru,
 }
 
+/// Order in which the lines of the main cache leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By their last use, as in the samples.
+    Lru,
+    /// By predicted re-reference intervals.
+    Rrip,
+}
+
 settings! {
     /// Settings of `ari`: every choice that the chapter discusses, with the chapter's value as the
     /// default wherever it states or implies one.
@@ -45,6 +54,9 @@ settings! {
         insertions as "insert": Insertions = Insertions::Both, INSERTIONS;
         /// whether evictions follow the partitioning in force, or only insertions
         eviction as "evict": Eviction = Eviction::Partitioned, EVICTIONS;
+        // 2.2.2, its end; how is ours, in `order.rs`.
+        /// order in which lines leave that is partitioned; samples have LRU
+        order: Order = Order::Lru, [("lru", Order::Lru), ("rrip", Order::Rrip)];
         // The paper inserts *clean* data of low locality low (2.2.2), and says of other lines only
         // that insertion is at MRU by convention.
         /// where lines go that are written back and were not there

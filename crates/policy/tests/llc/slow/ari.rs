@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use terrace_policy::llc::{Geometry, InForce, Outcome, Request};
+use terrace_policy::llc::{Evicted, Geometry, InForce, Outcome, Request};
 use terrace_policy::params::Params;
 
 use super::chance::drawn_sets;
@@ -24,9 +24,64 @@ struct Sample {
     counts: Counts,
 }
 
+/// A set of the cache itself.
+enum Set {
+    Lru(Stack),
+    Rrip(Vec<Option<Way>>),
+}
+
+#[derive(Clone, Copy)]
+struct Way {
+    held: Evicted,
+    interval: usize,
+}
+
+/// The same as [`Stack::access`], where lines leave by intervals of 2 bits, and of alike ones the
+/// first way first.
+fn by_intervals(
+    set: &mut [Option<Way>],
+    line: u64,
+    writes: bool,
+    high: usize,
+    insertion: usize,
+) -> Outcome {
+    if let Some(way) = set.iter_mut().flatten().find(|way| way.held.line == line) {
+        way.interval = 0;
+        way.held.dirty |= writes;
+        return Outcome::Hit { position: None };
+    }
+    let mut evicted = None;
+    let at = set.iter().position(Option::is_none).unwrap_or_else(|| {
+        let mut leaving: Vec<usize> = (0..set.len()).collect();
+        leaving.sort_by_key(|at| std::cmp::Reverse(set[*at].unwrap().interval));
+        let low = &leaving[..set.len() - high];
+        let clean = low.iter().find(|at| !set[**at].unwrap().held.dirty);
+        let at = *clean.unwrap_or(&leaving[0]);
+        while set[at].unwrap().interval < 3 {
+            let ways = set.iter_mut().flatten();
+            ways.for_each(|way| way.interval = (way.interval + 1).min(3));
+        }
+        evicted = set[at].map(|way| way.held);
+        at
+    });
+    let mut others: Vec<usize> = (0..set.len())
+        .filter(|other| *other != at)
+        .map(|other| set[other].map_or(3, |way| way.interval))
+        .collect();
+    others.sort_unstable();
+    let there = others.get(insertion).copied().unwrap_or(3);
+    let interval = if insertion == 0 { 2 } else { there.max(2) };
+    let held = Evicted {
+        line,
+        dirty: writes,
+    };
+    set[at] = Some(Way { held, interval });
+    Outcome::Miss { evicted }
+}
+
 pub struct Ari {
     ways: usize,
-    sets: Vec<Stack>,
+    sets: Vec<Set>,
     samples: Vec<Sample>,
     choice: Static,
     requests: usize,
@@ -95,6 +150,11 @@ impl Ari {
             if live { sets * samples } else { sets },
             seed,
         );
+        let rrip = is(params, "order", "rrip");
+        let set = || match rrip {
+            true => Set::Rrip(vec![None; ways]),
+            false => Set::Lru(Stack::new(ways)),
+        };
         let sample = |number| {
             let own = drawn.iter().copied().skip(number).step_by(samples);
             let shadows = drawn.iter().map(|&set| (set, Stack::new(ways)));
@@ -111,7 +171,7 @@ impl Ari {
         };
         let mut ari = Self {
             ways,
-            sets: vec![Stack::new(ways); geometry.sets],
+            sets: (0..geometry.sets).map(|_| set()).collect(),
             samples: (0..samples).map(sample).collect(),
             choice: (ways, false),
             requests: 0,
@@ -286,7 +346,10 @@ impl Slow for Ari {
             None if self.evicts_lru => self.ways,
             _ => policy.0,
         };
-        let outcome = self.sets[set].access(request.line, writes, high, insertion);
+        let outcome = match &mut self.sets[set] {
+            Set::Lru(stack) => stack.access(request.line, writes, high, insertion),
+            Set::Rrip(ways) => by_intervals(ways, request.line, writes, high, insertion),
+        };
         if let (Some(owner), true) = (owner, self.live) {
             Self::count(&mut self.samples[owner].counts, outcome, writes);
         }
