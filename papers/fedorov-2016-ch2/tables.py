@@ -137,35 +137,38 @@ def memory_table(runs, paper):
         rows.append([title(policy), percent(average_cut(runs, policy, "traffic")),
                      stated(paper["bandwidth"]["cut_percent"].get(policy)), *energies,
                      f"{times:.2f}", paper["lifetime"]["times"].get(policy, "")])
-    return table(["policy", "lines saved", "**paper**", "energy, DRAM", "**paper**", "PCM", "**paper**",
-                  "DRAM before PCM", "**paper**", "lifetime, times", "**paper**"], rows)
+    energies = [cell for memory in ("energy, DRAM", "PCM", "DRAM before PCM")
+                for cell in (f"{memory} ({verdict.EARLIER_TIMING})", "**paper**")]
+    return table(["policy", "lines saved", "**paper**", *energies, "lifetime, times", "**paper**"], rows)
 
 
 def ipc_table(programs, paper):
     policies = ["dip", "dblk", "drrip", "ari", *experiments.OWN]
-    rows = [[name, one["spec"] or "", *(percent(gain(one["policies"], policy, "dram")) for policy in policies)]
+    earlier = verdict.EARLIER_TIMING
+    rows = [[name, one["spec"] or "", *(percent(gain(one["policies"], policy, "dram")) for policy in policies), earlier]
             for name, one in programs.items()]
     averages = [average_gain([gain(one["policies"], policy, "dram") for one in programs.values()])
                 for policy in policies]
-    rows.append(["**average**", "", *map(percent, averages)])
-    rows.append(["**paper**, average", "", *(stated(paper["ipc"]["gain_percent"].get(policy)) for policy in policies)])
-    return table([*HEADS, *(title(policy) for policy in policies)], rows)
+    rows.append(["**average**", "", *map(percent, averages), earlier])
+    rows.append(["**paper**, average", "", *(stated(paper["ipc"]["gain_percent"].get(policy)) for policy in policies), ""])
+    return table([*HEADS, *(title(policy) for policy in policies), "model"], rows)
 
 
 def shared_table(shared, paper):
     """Shows our averages before the paper's, by size."""
     names = experiments.SHARED_POLICIES
     columns = [(policy, key) for policy in names for key in ("writebacks", "misses")]
-    rows = []
+    rows, earlier = [], verdict.EARLIER_ORDER
     for size in experiments.SHARED_SIZES if shared else []:
         loads = {name: sizes[size] for name, sizes in shared.items()}
-        rows += [[f"{size}B", name, *(percent(cut(runs, policy, key)) for policy, key in columns)]
+        rows += [[f"{size}B", name, *(percent(cut(runs, policy, key)) for policy, key in columns), earlier]
                  for name, runs in loads.items()]
-        rows.append([f"{size}B", "**average**", *(percent(average_cut(loads.values(), policy, key)) for policy, key in columns)])
-        rows.append([f"{size}B", "**paper**, average", *(stated(paper[f"{key}_cut_percent"][size].get(names[policy]))
-                                                         for policy, key in columns)])
+        rows.append([f"{size}B", "**average**",
+                     *(percent(average_cut(loads.values(), policy, key)) for policy, key in columns), earlier])
+        rows.append([f"{size}B", "**paper**, average",
+                     *(stated(paper[f"{key}_cut_percent"][size].get(names[policy])) for policy, key in columns), ""])
     heads = [f"{title(names[policy])}: {KEYS[key]} saved" for policy, key in columns]
-    return table(["cache", "on eight cores", *heads], rows)
+    return table(["cache", "on eight cores", *heads, "model"], rows)
 
 
 def shape_table(programs, paper):
