@@ -182,15 +182,25 @@ fn a_page_is_written_to_the_tier_once_and_dropped_when_it_comes_again_unchanged(
 /// A line that a cache writes back makes the page dirty where it is: no transfer of its own.
 #[test]
 fn a_line_written_back_to_a_page_on_its_way_goes_on_with_it() {
-    let pages = [0, 1, 2].map(|page| touch(0, 10 * (page + 1), page, false));
-    let back = touch(0, 40, 0, true);
-    let on = (4..8).map(|page| touch(0, 10 * (page + 1), page, false));
-    let accesses: Vec<Access> = pages.into_iter().chain([back]).chain(on).collect();
-    let outcome = simulate_traces(machine(2, 2), vec![requests(&accesses, 99)]);
-    assert_eq!(outcome.counts.line_writebacks, 1);
-    // Seven pages, of which five left DRAM and three the middle; first touches are written.
-    assert_eq!(outcome.counts.middle_writes, 5);
-    assert_eq!(outcome.counts.writebacks, 3);
+    // Page 0 goes to the tier, comes back, and goes to the middle unchanged, from where 9 to 12
+    // drive it.
+    let pages = [0, 1, 2, 3, 4, 0, 5, 6, 9, 10, 11, 12];
+    let written = |back: Option<usize>| {
+        let mut accesses: Vec<Access> = (1..)
+            .zip(pages)
+            .map(|(step, page)| touch(0, 10 * step, page, false))
+            .collect();
+        if let Some(at) = back {
+            accesses.insert(at, touch(0, 10 * at as u64 + 5, 0, true));
+        }
+        simulate_traces(machine(2, 2), vec![requests(&accesses, 99)]).counts
+    };
+    let without = written(None);
+    assert_eq!((without.reads, without.middle_reads), (1, 0));
+    let with = written(Some(8));
+    assert_eq!(with.line_writebacks, 1);
+    assert_eq!(with.writebacks, without.writebacks + 1);
+    assert_eq!(with.middle_writes, without.middle_writes);
 }
 
 #[test]
