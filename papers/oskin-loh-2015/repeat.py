@@ -9,6 +9,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
+import bandwidths  # noqa: E402
 import climbing  # noqa: E402
 import common  # noqa: E402
 import figures_6_to_8 as prefetching  # noqa: E402
@@ -213,7 +214,7 @@ def model_tables(results, paper):
 
 def tables(results, paper):
     parts = (model_tables(results, paper), prefetching.tables(results, paper, LOW_LOCALITY), migration.tables(), static_placement.tables(),
-             climbing.tables(), own_programs.tables(paper), implementation.tables(paper))
+             bandwidths.tables(), climbing.tables(), own_programs.tables(paper), implementation.tables(paper))
     return {mark: table for part in parts for mark, table in part.items()}
 
 

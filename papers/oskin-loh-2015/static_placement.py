@@ -78,24 +78,24 @@ def recordings(name, sources, work):
     return {kind: recorded(f"{kind}-{name}", program, sources, work) for kind, program in inputs.items()}
 
 
-def recorded(name, program, sources, work):
+def recorded(name, program, sources, work, threads=1):
     """Returns a recording of a program, which is made unless it is there."""
     trace = work / f"{name}.parquet"
     if not trace.exists():
         say(f"recording {name}")
         partial = trace.with_suffix(".partial.parquet")
-        record(program, sources, partial)
+        record(program, sources, partial, threads)
         partial.rename(trace)
     return trace
 
 
-def record(program, sources, trace):
+def record(program, sources, trace, threads):
     """Records a program until it ends or has made LIMIT rows."""
     ours = [common.TERRACE, "record", "--quiet", "--allocations", "--filter", "l1l2", "--limit", str(LIMIT), "-o", trace]
     command = [*map(str, ours), "--", str(sources / program.file), *program.arguments]
     stdin = open(sources / program.stdin) if program.stdin else subprocess.DEVNULL
     subprocess.run(command, cwd=sources / program.within, stdin=stdin, stdout=subprocess.DEVNULL, check=True,
-                   env=os.environ | {"OMP_NUM_THREADS": "1"})
+                   env=os.environ | {"OMP_NUM_THREADS": str(threads)})
 
 
 def place(trace, *options, fast=None):
