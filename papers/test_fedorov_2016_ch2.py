@@ -73,6 +73,14 @@ class Comparison(unittest.TestCase):
         worse = {"lru": {"misses": 100, "writebacks": 0}, "ari": {"misses": 160, "writebacks": 0}}
         self.assertAlmostEqual(comparison.average_cut([self.RUNS, worse], "ari", "misses"), 1 - 1.2)
 
+    def test_the_hardware_of_ari_takes_what_its_time_takes(self):
+        # Seven of eight requests were measured: 7e9 instructions at 2e9 cycles a second and one a cycle, 3.5 s.
+        runs = {name: {"memories": {"dram": {"ipc": 1.0, "joules": joules}}} for name, joules in (("lru", 2.0), ("ari", 1.5))}
+        one = {"instructions": 8e9, "requests": 7, "warmup": 1, "policies": runs}
+        self.assertAlmostEqual(comparison.saved_watts(one, "dram"), 0.5 / 3.5)
+        self.assertAlmostEqual(comparison.saving_with([one], "dram", 0), 0.25)
+        self.assertAlmostEqual(comparison.saving_with([one], "dram", 0.1), 1 - (1.5 + 0.35) / 2)
+
     def test_the_median_does_not_see_how_much_one_program_saves(self):
         programs = [{"lru": {"misses": 100}, "ari": {"misses": misses}} for misses in (1, 90, 100)]
         self.assertAlmostEqual(comparison.median_cut(programs, "ari", "misses"), 0.1)

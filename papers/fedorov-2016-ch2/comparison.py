@@ -44,6 +44,31 @@ def average_saving(programs, policy, memory):
     return 1 - geometric_mean(known) if known else None
 
 
+# Cycles a second of the core: table 2.1 has none, and `crates/sim/src/llc/core.rs` assumes this.
+CLOCK = 2e9
+
+
+def seconds(one, policy, memory):
+    """Returns the time of what was measured of a program, with a share of the recording's instructions that is
+    that of its requests."""
+    share = one["requests"] / (one["requests"] + (one["warmup"] or 0))
+    return share * one["instructions"] / (one["policies"][policy]["memories"][memory]["ipc"] * CLOCK)
+
+
+def saved_watts(one, memory):
+    """Returns the power that ARI saves in a memory, beside LRU's energy for the same work."""
+    ours, lru = (one["policies"][policy]["memories"][memory]["joules"] for policy in ("ari", "lru"))
+    return (lru - ours) / seconds(one, "ari", memory)
+
+
+def saving_with(programs, memory, watts):
+    """Returns the share of LRU's energy that ARI saves if its own hardware takes `watts`, by the geometric mean."""
+    def left(one):
+        ours, lru = (one["policies"][policy]["memories"][memory]["joules"] for policy in ("ari", "lru"))
+        return (ours + watts * seconds(one, "ari", memory)) / lru
+    return 1 - geometric_mean([left(one) for one in programs])
+
+
 def longer(policies, policy):
     """Returns how many times as long memory lasts as with LRU if it endures a fixed number of writes:
     the paper's lifetimes are the inverse of its write-backs."""

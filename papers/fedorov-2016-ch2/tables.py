@@ -14,6 +14,8 @@ from comparison import (
     longer,
     median_cut,
     ratio,
+    saved_watts,
+    saving_with,
 )
 from drawing import title
 
@@ -41,6 +43,7 @@ def tables(results, paper):
         "policies": policy_table(programs, paper),
         "resized": resized_table(programs, paper),
         "memory": memory_table(runs, paper),
+        "decision": decision_table(programs.values(), paper["decision"]),
         "ipc": ipc_table(programs, paper),
         "shared": shared_table(results["shared"], paper["multicore"]),
         "shapes": shape_table(programs, paper),
@@ -140,6 +143,23 @@ def memory_table(runs, paper):
     energies = [cell for memory in ("energy, DRAM", "PCM", "DRAM before PCM")
                 for cell in (f"{memory} ({verdict.EARLIER_TIMING})", "**paper**")]
     return table(["policy", "lines saved", "**paper**", *energies, "lifetime, times", "**paper**"], rows)
+
+
+def decision_table(programs, paper):
+    """Shows what ARI saves of a memory's power beside what its own hardware may take by the paper."""
+    watts = paper["llc_watts"] * paper["percent_of_llc_at_most"] / 100
+    rows = []
+    for memory, name in zip(experiments.MEMORIES, ("DRAM", "PCM", "DRAM before PCM")):
+        known = [one for one in programs if one["policies"]["ari"]["memories"][memory]["ipc"] and one["instructions"]]
+        if not known:
+            continue
+        saved = [1e3 * saved_watts(one, memory) for one in known]
+        rows.append([name, f"{mean(saved):.0f} mW", f"{max(saved):.0f} mW", f"{1e3 * watts:.0f} mW",
+                     f"{sum(one > 1e3 * watts for one in saved)} of {len(saved)}",
+                     percent(saving_with(known, memory, 0)), percent(saving_with(known, memory, watts)),
+                     verdict.EARLIER_TIMING])
+    return table(["memory", "power saved, mean", "most", "ARI's hardware, at most", "programs that save more",
+                  "energy saved", "energy saved with that hardware", "model"], rows)
 
 
 def ipc_table(programs, paper):
