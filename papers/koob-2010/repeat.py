@@ -29,6 +29,10 @@ ORGANISATIONS = ["extended", "multilevel", "memory"]
 # As the kernel does, written pages wait in DRAM.
 KERNEL = {"writes": "back"}
 PAGE = 4096
+# What stands in `terrace list memories` for each technology of the slides.
+TECHNOLOGIES = {"DRAM": ["dram"], "MLDRAM": ["ml-dram"], "MRAM": ["stt-mram"], "FRAM": ["fram"], "PRAM": ["pcm"], "NOR flash": ["nor"],
+                "NAND flash": ["nand-slc", "nand-mlc", "nand-tlc"]}
+FIGURES = ["cell area", "endurance"]
 
 
 class Scale:
@@ -131,7 +135,16 @@ def measure(paper, quick):
     return {"part": scale.part, "dram_gb": DRAM_GB, "emulated_dram_gb": EMULATED_DRAM_GB, "flash_gb": FLASH_GB,
             "slow_downs": SLOW_DOWNS, "unmodified": unmodified, "emulated": slowed, "smaller": smaller,
             "series": series, "organisations": organisations, "admissions": admissions,
-            "flushed": flushed, "scanned": scanned}
+            "flushed": flushed, "scanned": scanned, "technologies": technologies()}
+
+
+def technologies():
+    """Returns what `terrace list memories` says of the technologies of the slides."""
+    found = subprocess.run([common.TERRACE, "list", "memories", "--json=-"], stdout=subprocess.PIPE, check=True).stdout
+    figures = {entry["name"]: {figure["name"]: figure["value"] for figure in entry["figures"]}
+               for entry in json.loads(found)["entries"]}
+    return {name: {figure: figures[name].get(figure) for figure in FIGURES}
+            for names in TECHNOLOGIES.values() for name in names}
 
 
 def smaller_part(scale):
@@ -144,10 +157,11 @@ def megabytes(rate):
     return f"{rate / 1e6:.1f}"
 
 
-def tables(results, _):
+def tables(results, paper):
     return {"unmodified": unmodified_table(results), "read": emulated_table(results, "read_rate"),
             "write": emulated_table(results, "write_rate"), "scale": scale_table(results), "series": series_table(results),
-            "organisations": organisation_table(results), "admission": admission_table(results), **live_tables()}
+            "organisations": organisation_table(results), "admission": admission_table(results),
+            "technologies": technology_table(results, paper), **live_tables()}
 
 
 def live_tables():
@@ -193,6 +207,18 @@ def organisation_table(results):
     rows = [[run["settings"]["organisation"], percent(run["dram_hit_rate"]), percent(run["flash_hit_rate"]),
              megabytes(run["read_rate"]), f"{run['flash_written_bytes'] / 1e9:.1f}"] for run in results["organisations"]]
     return table(["organisation", "DRAM hits", "flash hits", "read, MB/s", "to flash, GB"], rows)
+
+
+def technology_table(results, paper):
+    """Shows what the slides say of each technology beside what the catalogue has."""
+    stated, rows = paper["technologies"], []
+    for technology, names in TECHNOLOGIES.items():
+        area = " to ".join(map(str, stated["cell_area_f2"][technology]))
+        endurance = f"{stated['endurance'][technology]:.0e}".replace("e+0", "e").replace("e+", "e")
+        for name in names:
+            ours = [results["technologies"][name][figure] for figure in FIGURES]
+            rows.append([technology, name, f"{area} F^2", ours[0], endurance, ours[1]])
+    return table(["technology", "here", "cell area", "here", "writes a cell", "here"], rows)
 
 
 def admission_table(results):
