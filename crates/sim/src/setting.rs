@@ -124,7 +124,12 @@ pub struct Setting<M: Machine> {
     pub shown: Option<(&'static str, &'static str)>,
     /// Fields of results that show the setting.
     pub fields: Vec<Field<M::Record>>,
+    /// Why the setting changes nothing on a machine; `None` if it may.
+    pub idle: Option<Idle<M>>,
 }
+
+/// Says why a setting changes nothing on a machine; `None` if it may.
+type Idle<M> = fn(&M) -> Option<&'static str>;
 
 impl<M: Machine> Setting<M> {
     /// Makes a setting with these values.
@@ -144,6 +149,7 @@ impl<M: Machine> Setting<M> {
             values,
             shown: None,
             fields: Vec::new(),
+            idle: None,
         }
     }
 
@@ -264,6 +270,12 @@ impl<M: Machine> Setting<M> {
         self
     }
 
+    /// Says why the setting changes nothing on some machines.
+    pub fn idle(mut self, idle: Idle<M>) -> Self {
+        self.idle = Some(idle);
+        self
+    }
+
     /// Puts the option into the short help.
     pub fn common(mut self) -> Self {
         self.is_common = true;
@@ -370,6 +382,23 @@ pub(crate) use settings;
 pub fn all<M: Machine>() -> Vec<Setting<M>> {
     let settings = M::settings().into_iter();
     settings.flat_map(|(_, settings)| settings).collect()
+}
+
+/// Returns a sentence for each of the `asked` settings that changes nothing on any of these machines.
+pub fn idle<'m, M: Machine>(
+    asked: &[&str],
+    machines: impl Iterator<Item = &'m M> + Clone,
+) -> Vec<String> {
+    let asked = all::<M>()
+        .into_iter()
+        .filter(|setting| asked.contains(&setting.name));
+    let sentences = asked.filter_map(|setting| {
+        let idle = setting.idle?;
+        let reasons: Option<Vec<_>> = machines.clone().map(idle).collect();
+        let reason = *reasons?.first()?;
+        Some(format!("‘{}’ changes nothing: {reason}", setting.name))
+    });
+    sentences.collect()
 }
 
 /// Values of all settings of a machine.

@@ -30,6 +30,12 @@ pub trait Simulation: Sized + 'static {
     fn new(given: Given<Self::Machine>, catalogue: Catalogue, beside: Self::Beside)
     -> Result<Self>;
 
+    /// Returns a sentence for each of the `asked` settings that changes nothing on any of the
+    /// machines.
+    fn idle(&self, _asked: &[&str]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the columns of traces that it needs.
     fn columns(&self) -> Columns;
 

@@ -14,6 +14,8 @@ use terrace_sim::traces::Traces;
 use super::Results;
 use super::reading::Reading;
 use super::settings::{Settings, catalogue};
+use crate::screen::say;
+use crate::usage::with_options;
 
 /// Where --quiet stands in the help: behind the options of a level, before --help.
 const LAST: usize = 990;
@@ -84,14 +86,21 @@ pub trait Level {
         Ok(Box::new(|_| Ok(())))
     }
 
-    /// Returns the simulation.
+    /// Returns the simulation, and says which options change nothing.
     ///
     /// # Errors
     /// Errors of [`Level::beside`] and [`Simulation::new`]; a failure where the file of memories
     /// cannot be read.
     fn simulation(&self) -> Result<Self::Simulation> {
         let (common, beside) = (self.common(), self.beside()?);
-        Simulation::new(common.settings.given.clone(), common.catalogue()?, beside)
+        let settings = &common.settings;
+        let simulation =
+            Self::Simulation::new(settings.given.clone(), common.catalogue()?, beside)?;
+        if !common.quiet {
+            let idle = simulation.idle(&settings.asked).into_iter();
+            idle.for_each(|sentence| say(&format!("terrace: {}\n", with_options(sentence))));
+        }
+        Ok(simulation)
     }
 
     /// Returns the traces and how they are read.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use terrace_base::Result;
 use terrace_device::Catalogue;
@@ -14,6 +15,8 @@ pub struct Settings<M: Machine> {
     pub given: Given<M>,
     /// The file, if one was given.
     pub memories: Option<PathBuf>,
+    /// The settings whose values are on the command line.
+    pub asked: Vec<&'static str>,
 }
 
 /// The option of the file of memories.
@@ -108,6 +111,10 @@ impl<M: Machine> FromArgMatches for Settings<M> {
             true => Memories::from_arg_matches(matches)?.memories,
             false => None,
         };
+        let is_asked =
+            |name: &&'static str| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let names = settings.iter().map(|setting| setting.name);
+        let asked = names.filter(is_asked).collect();
         let given = settings.into_iter().map(|setting| {
             let sets: Vec<Set<M>> = match setting.values {
                 Values::List(_) => {
@@ -124,6 +131,7 @@ impl<M: Machine> FromArgMatches for Settings<M> {
         Ok(Self {
             given: Given(given.collect()),
             memories,
+            asked,
         })
     }
 

@@ -14,7 +14,7 @@ use super::settings::PageMachine;
 use super::survey::{Foresight, Survey};
 use super::timeline::Point;
 use crate::Simulation;
-use crate::setting::Given;
+use crate::setting::{self, Given};
 use crate::traces::Traces;
 use crate::watch::{Event, Watch};
 use crate::workload::Workload;
@@ -86,6 +86,10 @@ impl Simulation for PageSimulation {
             choices: grid.machines(&catalogue)?,
             epoch: beside.epoch,
         })
+    }
+
+    fn idle(&self, asked: &[&str]) -> Vec<String> {
+        setting::idle(asked, self.choices.iter().map(|choice| &choice.machine))
     }
 
     fn columns(&self) -> Columns {

@@ -14,6 +14,7 @@ mod devices;
 mod dram;
 mod front;
 mod grid;
+mod idle;
 pub mod levelling;
 mod line_wear;
 mod lines;

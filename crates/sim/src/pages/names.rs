@@ -81,10 +81,18 @@ impl Picos {
 pub struct Bandwidth(pub Option<u64>);
 
 /// Units of a bandwidth, and what they are in bytes a second.
-const RATES: [(&str, f64); 3] = [("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12)];
+const RATES: [(&str, f64); 6] = [
+    ("MB/s", 1e6),
+    ("GB/s", 1e9),
+    ("TB/s", 1e12),
+    ("MiB/s", (1_u64 << 20) as f64),
+    ("GiB/s", (1_u64 << 30) as f64),
+    ("TiB/s", (1_u64 << 40) as f64),
+];
 
 impl Bandwidth {
-    /// Reads `none`, or a number of MB/s, GB/s or TB/s, which are powers of ten.
+    /// Reads `none`, or a number of MB/s, GB/s or TB/s, which are powers of ten, or of MiB/s, GiB/s
+    /// or TiB/s, which are powers of two and those that results show.
     ///
     /// # Errors
     /// A usage error where the text is neither, or outside of 1 MB/s to 1000 TB/s.
@@ -129,6 +137,7 @@ mod tests {
             ("6.6GB/s", Some(6_600_000_000)),
             ("900 MB/s", Some(900_000_000)),
             ("1TB/s", Some(1_000_000_000_000)),
+            ("1.5 GiB/s", Some(3 << 29)),
         ] {
             assert_eq!(Bandwidth::parse(text), Ok(Bandwidth(rate)), "{text}");
         }

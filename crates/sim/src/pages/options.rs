@@ -20,6 +20,10 @@ use terrace_policy::write;
 use super::choice::Choice;
 use super::cost::FaultCost;
 use super::dram::Dram;
+use super::idle::{
+    asks_no_scheme, fetches_nothing, has_no_faults, reads_nothing_around, serves_no_lines,
+    shares_no_bandwidth,
+};
 use super::levelling;
 use super::names::{Bandwidth, Picos, parse_latency, parse_prefetch};
 use super::placement::Placement;
@@ -109,6 +113,7 @@ fn policies() -> Vec<Setting> {
         "replacement" "NAME": new(Values::List(Arc::new(policies_of))), default("lru"), common(),
             details("Policies are listed by `terrace list policies`. Settings follow a name, as in \
                      cflru:window=0.3; `terrace explain cflru` lists them."),
+            idle(has_no_faults),
             column("replacement", "replacement", Unit::None, |m| m.replacement.to_string());
         /// what leaves DRAM before the replacement policy would choose others
         "eviction" "NAME": new(Values::List(Arc::new(evictions))), default("kernel"),
@@ -125,7 +130,7 @@ fn policies() -> Vec<Setting> {
                      stream:depth=64,queue=fifo; `terrace explain stream` lists them."),
             column("prefetch", "prefetch", Unit::None, |m| m.prefetch.to_string());
         /// pages that `readahead` reads at once at most, as a power of two (vm.page-cluster)
-        "page-cluster" "N": parsed(page_cluster), single(), default("3"),
+        "page-cluster" "N": parsed(page_cluster), single(), default("3"), idle(reads_nothing_around),
             fields(fields! { PageMachine;
                 /// vm.page-cluster of readahead
                 "page_cluster" None |m| m.prefetch.cluster();
@@ -133,16 +138,17 @@ fn policies() -> Vec<Setting> {
         /// pages of DRAM kept for fetched pages until they are used; 0: fetched pages go where all
         /// pages are
         "prefetch-cache" "PAGES": number(0..=MOST_PAGES, |m, pages| m.prefetch_cache = pages), default("0"),
+            idle(fetches_nothing),
             column("prefetch cache", "prefetch_cache", Unit::None, |m| m.prefetch_cache),
             with(|field| field.behind("page_cluster"));
         /// who waits for prefetches: nobody, or the fault that caused them; single: nobody, and a
         /// fault causes some only while none is on its way
-        "prefetch-work" "PREFETCH_WORK": named(|m, work| m.work = work),
+        "prefetch-work" "PREFETCH_WORK": named(|m, work| m.work = work), idle(fetches_nothing),
             column("work", "prefetch_work", Unit::None, |m| m.work),
             with(|field| field.json("work"));
         /// when a page that is fetched ahead enters the page table: at its first use, a minor
         /// fault, or as it arrives, so that its use costs nothing
-        "prefetch-map" "PREFETCH_MAP": named(|m, mapped| m.mapped = mapped),
+        "prefetch-map" "PREFETCH_MAP": named(|m, mapped| m.mapped = mapped), idle(fetches_nothing),
             details("`arrival`: by hardware or another processor; under --prefetch-work synchronous by the fault that \
                      waits, with one shoot-down for all (Oskin & Loh 2015, V.C). A page that is touched before costs a \
                      fault."),
@@ -153,6 +159,7 @@ fn policies() -> Vec<Setting> {
             column("inclusion", "inclusion", Unit::None, |m| m.inclusion);
         /// evicted pages that wait in DRAM to be written in the background; 0: faults wait
         "eviction-buffer" "PAGES": number(0..=65536, |m, pages| m.eviction_buffer = pages), default("64"),
+            idle(has_no_faults),
             column("buffer", "eviction_buffer", Unit::None, |m| m.eviction_buffer);
         /// evicted pages that stay in DRAM, of its pages, until their room is needed; 0: none
         "staging" "PAGES": number(0..=65536, |m, pages| m.staging = pages), default("0"),
@@ -223,10 +230,12 @@ fn tier() -> Vec<Setting> {
             column("write latency", "write_ns", Unit::Nanos, |m| m.tier.timing.write);
         /// requests that a device serves at the same time
         "channels" "N": number(1..=65536, |m, channels| m.tier.timing.channels = channels),
+            idle(shares_no_bandwidth),
             otherwise("those of the memory"),
             column("channels", "channels", Unit::None, |m| m.tier.timing.channels);
         /// devices of that kind, each with a queue of its own; evicted pages go to them in turn
         "devices" "N": number(1..=1024, |m, devices| m.tier.devices = devices), default("1"),
+            idle(shares_no_bandwidth),
             column("devices", "devices", Unit::None, |m| m.tier.devices.max(1));
         /// what all channels of a device transfer together: 6.6GB/s, or none for no limit
         "bandwidth" "RATE": quantity(Bandwidth::parse, |m, rate| m.tier.timing.bandwidth = rate.0),
@@ -242,7 +251,7 @@ fn tier() -> Vec<Setting> {
         /// which waiting request goes next: plain (first come, first served), round-robin (over
         /// the classes), elevator (by place, as Linux's deadline scheduler), deadline (faults
         /// before prefetches before writes)
-        "order" "NAME": parsed(order), default("deadline"),
+        "order" "NAME": parsed(order), default("deadline"), idle(has_no_faults),
             column("order", "order", Unit::None, |m| order_name(m.tier.timing.order));
         /// bytes that may be written to the tier, as on the data sheet of a drive: 600TBW, 1.2PBW
         "endurance" "TBW": quantity(Endurance::parse, |m, endurance| m.tier.rated = Some(endurance)),
@@ -287,12 +296,12 @@ fn lines() -> Vec<Setting> {
                 m.tier.line_ps = Some(time.0);
                 m.tier.line_write_ps = None;
             }),
-            otherwise("that of the memory"),
+            otherwise("that of the memory"), idle(serves_no_lines),
             column("slow line", "slow_line_ps", Unit::Picos, |m| m.tier.line_ps);
         /// time of writing a line of slow memory under --migration, by an access or as a cache
         /// writes it back
         "slow-line-write" "TIME": quantity(Picos::parse, |m, time| m.tier.line_write_ps = Some(time.0)),
-            otherwise("that of --slow-line, or of the memory"),
+            otherwise("that of --slow-line, or of the memory"), idle(serves_no_lines),
             column("slow line write", "slow_line_write_ps", Unit::Picos, |m| m.tier.written_line_ps());
         /// the most that all channels of DRAM together transfer in a second under --migration:
         /// 51.2GB/s, or none for no limit
@@ -303,10 +312,11 @@ fn lines() -> Vec<Setting> {
             column("fast channels", "fast_channels", Unit::None, |m| m.fast_bandwidth.map(|_| m.fast_channels));
         /// what moves at once under --migration: a page, or those lines of it that are used, each
         /// at its first use
-        "fill" "FILL": named(|m, fill| m.fill = fill),
+        "fill" "FILL": named(|m, fill| m.fill = fill), idle(serves_no_lines),
             column("fill", "fill", Unit::None, |m| m.fill);
         /// time of an access that a policy of --migration samples
         "sample-time" "TIME": quantity(parse_latency, |m, time| m.sample = time), default("0ns"),
+            idle(serves_no_lines),
             details("0 where slow memory counts by itself (CXL 3.2, hot-page monitoring). Samples of the processor \
                      cost some 200ns each."),
             column("sample", "sample_time_ns", Unit::Nanos, |m| m.sample);
@@ -328,7 +338,7 @@ fn writing() -> Vec<Setting> {
                      needs no contents: each line that is written, by an access or a move, wears all its cells."),
             result("write", Unit::None, |m| list(&m.writing.schemes));
         /// what the tier holds where --write has written nothing yet
-        "unwritten" "UNWRITTEN": named(|m, held| m.writing.unwritten = held),
+        "unwritten" "UNWRITTEN": named(|m, held| m.writing.unwritten = held), idle(asks_no_scheme),
             details("`random`: the memory was in use (Awad 2016, 5.1.2). `zeros`: it was erased, or is a new file, as \
                      under `terrace extend`."),
             result("unwritten", Unit::None, |m| {
@@ -336,6 +346,7 @@ fn writing() -> Vec<Setting> {
             });
         /// wear levelling under each scheme of --write
         "levelling" "NAME": new(Values::List(Arc::new(levellings))), default("none,start-gap,randomised"),
+            idle(asks_no_scheme),
             details("Levellings are listed by `terrace list wear-levellings`. Lines are moved, and that is counted as \
                      written."),
             result("levelling", Unit::None, |m| match m.writing.is_asked() {

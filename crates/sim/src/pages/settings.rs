@@ -310,13 +310,14 @@ impl PageMachine {
     pub fn bypass(&self) -> Result<Option<Slower>> {
         if self.fast_channels > 1 && self.fast_bandwidth.is_none() {
             return Err(Error::usage(
-                "‘fast-channels’ share the bandwidth of DRAM; give ‘fast-bandwidth’ as well",
+                "‘fast-channels’ share the bandwidth of DRAM; give ‘fast-bandwidth’ as well, and no none beside it",
             ));
         }
         if !self.migration.bypasses() {
             if self.fast_bandwidth.is_some() {
                 return Err(Error::usage(
-                    "‘fast-bandwidth’ is for slow memory that serves lines by itself; give ‘migration’ never, or another policy",
+                    "‘fast-bandwidth’ is for slow memory that serves lines by itself, which it does not under ‘migration’ fault; \
+                     give never, or another policy, and no fault beside it",
                 ));
             }
             return match &self.place {
