@@ -11,7 +11,8 @@ use terrace_policy::{eviction, migration};
 
 use super::count::Counts;
 use super::outcome::{Outcome, Reading};
-use super::settings::{Inclusion, Initial, PageMachine, Prefetch, Tier, ZeroPages};
+use super::settings::{Inclusion, Initial, PageMachine, Prefetch, ZeroPages};
+use super::tier::Tier;
 use crate::intern::PageTable;
 use crate::workload::{Batch, Reference};
 

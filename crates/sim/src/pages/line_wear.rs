@@ -4,7 +4,8 @@ use terrace_base::{Error, Nanos, Result};
 use terrace_device::{LINE_CELLS, Wear};
 
 use super::levelling::{self, Make};
-use super::settings::{PageMachine, Tier};
+use super::settings::PageMachine;
+use super::tier::Tier;
 use super::writes::{SchemeOutcome, lines};
 
 /// Lines of a place, which holds a page.

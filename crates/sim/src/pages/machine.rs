@@ -10,7 +10,7 @@ use terrace_device::{Deadlines, Order, Timing};
 
 use super::cost::FaultCost;
 use super::names::possible;
-use super::settings::Tier;
+use super::tier::Tier;
 
 /// Measured machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

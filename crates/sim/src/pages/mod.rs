@@ -34,6 +34,7 @@ mod staging;
 mod store;
 mod survey;
 mod threads;
+mod tier;
 mod timeline;
 mod writes;
 
@@ -49,10 +50,11 @@ pub use placement::Placement;
 pub use results::Simulated;
 pub use run::{run, watch};
 pub use settings::{
-    Around, Fill, Inclusion, Initial, Mapped, Middle, PageMachine, Prefetch, Slower, ThreadOrder,
-    Tier, Work, ZeroPages,
+    Around, Fill, Inclusion, Initial, Mapped, PageMachine, Prefetch, Slower, ThreadOrder, Work,
+    ZeroPages,
 };
 pub use simulation::Simulation;
 pub use survey::{Foresight, Survey};
+pub use tier::{Middle, Tier};
 pub use timeline::Point;
 pub use writes::{Rank, SchemeOutcome, Unwritten, Writing};

@@ -28,7 +28,8 @@ use super::levelling;
 use super::names::{Bandwidth, Picos, parse_latency, parse_prefetch};
 use super::placement::Placement;
 use super::setting::{Set, Setting, Values};
-use super::settings::{Middle, PageMachine, Prefetch, Tier};
+use super::settings::{PageMachine, Prefetch};
+use super::tier::{Middle, Tier};
 use crate::setting::{Machine, settings};
 
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or

@@ -11,7 +11,8 @@ use terrace_policy::prefetch::{Constituent, LifeStory};
 
 use super::count::{Counts, Latencies, Times};
 use super::line_wear::LineWear;
-use super::settings::{PageMachine, Tier};
+use super::settings::PageMachine;
+use super::tier::Tier;
 use super::writes::SchemeOutcome;
 
 /// Clocks of a thread.
