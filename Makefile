@@ -16,10 +16,10 @@ POWER_PACKAGES = e2fsprogs xfsprogs
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
-# The papers that are repeated, and those of them that need root.
+# The papers that are repeated, and what is told to each.
 PAPERS = awad-2016 awad-2016-writes oskin-loh-2015 fedorov-2016-ch2 fedorov-2016-ch3 fedorov-2016-ch4 \
-    fedorov-2016-ch5 kannan-2013 koob-2010 koob-2010-live
-ROOT_PAPERS = awad-2016-writes koob-2010-live
+    fedorov-2016-ch5 kannan-2013 koob-2010
+QUICK =
 
 # Where the command and the libraries for C are installed, below DESTDIR, and where they were built.
 PREFIX ?= /usr/local
@@ -39,7 +39,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers $(PAPERS:%=paper-%) clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -78,7 +78,8 @@ help:
 	@echo 'make bench-sched what longer turns gain and cost, as root (15 minutes)'
 	@echo 'make bench-mount what a flash level gains, as root, with FLASH a directory of the flash (some minutes)'
 	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
-	@echo 'make papers      repeat every paper, and write its page anew (hours; some need root); one alone:'
+	@echo 'make papers      repeat every paper, and write its page anew (hours; what needs root, sources or data that'
+	@echo '                 are not there is left out and named); papers-quick checks that it works; one alone:'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch3,'
 	@echo 'make paper-fedorov-2016-ch5'
 	@echo '                 repeat a paper and print its figures beside ours (10 to 20 minutes each)'
@@ -346,31 +347,29 @@ bench-heap:
 # One after the other; one that fails is named at the end.
 papers:
 	@failed=; for paper in $(PAPERS); do \
-		case "$$(id -u) $(ROOT_PAPERS) " in \
-		0\ *) ;; \
-		*" $$paper "*) echo "papers: LEFT OUT: $$paper: this needs root" >&2; continue ;; \
-		esac; \
 		$(MAKE) --no-print-directory paper-$$paper || failed="$$failed $$paper"; \
 	done; \
-	/usr/bin/python3 papers/pages.py; \
 	[ -z "$$failed" ] || { echo "papers: failed:$$failed" >&2; exit 1; }
+
+papers-quick:
+	@$(MAKE) --no-print-directory papers QUICK=--quick
 
 paper-awad-2016:
 	@scripts/setup.sh $(PAPER_PACKAGES) sqlite3 coreutils
 	@$(MAKE) --no-print-directory build
-	/usr/bin/python3 papers/awad-2016/repeat.py
+	/usr/bin/python3 papers/all.py $(QUICK) awad-2016
 
 # As root. BENCH_SOURCES names the folder of the applications' sources; other programs stand in for those that
 # are not there.
 paper-awad-2016-writes:
 	@scripts/setup.sh $(PAPER_PACKAGES) g++ make libmpich-dev
 	@$(MAKE) --no-print-directory build
-	/usr/bin/python3 papers/awad-2016-writes/repeat.py
+	/usr/bin/python3 papers/all.py $(QUICK) awad-2016-writes
 
 paper-oskin-loh-2015:
 	@scripts/setup.sh $(PAPER_PACKAGES) python3-numpy python3-scipy libopenblas0-pthread
 	@$(MAKE) --no-print-directory build
-	/usr/bin/python3 papers/oskin-loh-2015/repeat.py
+	/usr/bin/python3 papers/all.py $(QUICK) oskin-loh-2015
 
 # Leaves out programs whose packages cannot be installed, and names them.
 paper-fedorov-2016-ch2:
@@ -378,35 +377,30 @@ paper-fedorov-2016-ch2:
 	@for package in $$(/usr/bin/python3 papers/fedorov-2016-ch2/programs.py); do \
 		scripts/setup.sh $$package || true; done
 	@$(MAKE) --no-print-directory build
-	/usr/bin/python3 papers/fedorov-2016-ch2/repeat.py
+	/usr/bin/python3 papers/all.py $(QUICK) fedorov-2016-ch2
 
 # BENCH_SOURCES names the folder with Splash-3's source; its programs are left out without it.
 paper-fedorov-2016-ch3:
 	@scripts/setup.sh $(PAPER_PACKAGES) m4 make
 	@$(MAKE) --no-print-directory build
-	/usr/bin/python3 papers/fedorov-2016-ch3/repeat.py
+	/usr/bin/python3 papers/all.py $(QUICK) fedorov-2016-ch3
 
 # Needs the tables and updates that repeat.py names, in TERRACE_DATA.
 paper-fedorov-2016-ch4:
 	@scripts/setup.sh python3 python3-jinja2 ngspice
 	@$(MAKE) --no-print-directory build
-	TERRACE_DATA=$(DATA) /usr/bin/python3 papers/fedorov-2016-ch4/repeat.py
+	TERRACE_DATA=$(DATA) /usr/bin/python3 papers/all.py $(QUICK) fedorov-2016-ch4
 
 paper-fedorov-2016-ch5:
 	@scripts/setup.sh $(PAPER_PACKAGES)
 	@$(MAKE) --no-print-directory build
-	/usr/bin/python3 papers/fedorov-2016-ch5/repeat.py
+	/usr/bin/python3 papers/all.py $(QUICK) fedorov-2016-ch5
 
+# What needs root is left out without it.
 paper-koob-2010:
-	@scripts/setup.sh python3 python3-jinja2 python3-matplotlib
+	@scripts/setup.sh python3 python3-jinja2 python3-matplotlib fuse3 postmark python3-fusepy
 	@$(MAKE) --no-print-directory build
-	/usr/bin/python3 papers/koob-2010/repeat.py
-
-# As root.
-paper-koob-2010-live:
-	@scripts/setup.sh fuse3 postmark python3 python3-fusepy
-	@$(MAKE) --no-print-directory build
-	/usr/bin/python3 papers/koob-2010/live.py
+	/usr/bin/python3 papers/all.py $(QUICK) koob-2010
 
 # Leaves out programs whose packages cannot be installed, and names them.
 paper-kannan-2013:
@@ -415,7 +409,7 @@ paper-kannan-2013:
 		scripts/setup.sh $$package || true; done
 	@$(MAKE) --no-print-directory build
 	$(CARGO) build --release --locked -p terrace-heap-bench --bin persistence_cost
-	/usr/bin/python3 papers/kannan-2013/repeat.py
+	/usr/bin/python3 papers/all.py $(QUICK) kannan-2013
 
 bench-live:
 	@scripts/setup.sh $(BENCH_PACKAGES)

@@ -23,6 +23,37 @@ def script(folder):
     return module
 
 
+class All(unittest.TestCase):
+    def setUp(self):
+        specification = importlib.util.spec_from_file_location("all_papers", PAPERS / "all.py")
+        self.all = importlib.util.module_from_spec(specification)
+        sys.modules["all_papers"] = self.all
+        specification.loader.exec_module(self.all)
+
+    def test_every_file_of_results_is_made_or_kept(self):
+        for paper, scripts in self.all.SCRIPTS.items():
+            made = {name for script in scripts for name in script.makes}
+            found = {path.name for path in (PAPERS / paper).glob("*.json")} - {"paper.json"}
+            self.assertEqual(found, made | set(self.all.KEPT.get(paper, [])), paper)
+
+    def test_every_paper_is_made(self):
+        self.assertEqual(set(self.all.SCRIPTS), {path.parent.name for path in PAPERS.glob("*/paper.json")})
+
+    def test_scripts_are_there_and_know_what_they_are_told(self):
+        for paper, scripts in self.all.SCRIPTS.items():
+            for script in scripts:
+                text = (PAPERS / paper / script.name).read_text()
+                for word in [*script.arguments, *["--quick"] * script.quick]:
+                    self.assertIn(word, text, f"{paper}/{script.name}")
+
+    def test_what_lacks_something_is_not_run(self):
+        script = self.all.Script("x.py", (), needs=("BENCH_SOURCES",), root=True)
+        with mock.patch.dict("os.environ", clear=True), mock.patch("os.geteuid", return_value=1):
+            self.assertEqual(script.lacks(True), "BENCH_SOURCES is not set, this needs root, it has no --quick")
+        with mock.patch.dict("os.environ", {"BENCH_SOURCES": "/x"}), mock.patch("os.geteuid", return_value=0):
+            self.assertEqual(script.lacks(False), "")
+
+
 class Common(unittest.TestCase):
     def test_a_table_has_a_line_a_row(self):
         self.assertEqual(common.table(["a", "b"], [[1, 2]]), "| a | b |\n| --- | --- |\n| 1 | 2 |")

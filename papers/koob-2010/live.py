@@ -1,6 +1,6 @@
 """Runs PostMark of the slides through `terrace mount` in exact mode, and simulates what it asked for.
 
-Usage: live.py [--repeat N] [--dram GB ...] [--series] [--add]    as root, with fuse3, postmark and python3-fusepy
+Usage: live.py [--repeat N] [--dram GB ...] [--series | --whole] [--add]    as root, with fuse3, postmark and python3-fusepy
 
 A disk of its own, in Python, seeks in 8 ms and transfers 100 MB/s, as in the simulations; a part of the slides' files,
 transactions and memories is run with each size of DRAM, once above a disk that takes no time and once with each flash,
@@ -30,6 +30,8 @@ PART = 64
 DRAM_GB, FLASH_GB, SLOW_DOWNS = [1, 2, 4], 4, [1, 10, 100]
 # Of the series of processes: its DRAM, its flash, and seconds between two looks at what the levels have served.
 SERIES_DRAM_GB, SERIES_FACTOR, LOOK = 2, 1, 0.5
+# Of the run at the slides' own size: its DRAM, and its flash.
+WHOLE_DRAM_GB, WHOLE_FACTORS = 1, [None, 1]
 
 # Ends each request when a disk would, which counts from when it came or the head was free: what Python takes for it
 # is within that. Reads and writes each go on where the last of their kind ended, as in the simulation.
@@ -207,16 +209,19 @@ def main():
     parser.add_argument("--repeat", type=int, default=3, help="runs of each kind")
     parser.add_argument("--dram", type=int, nargs="+", default=DRAM_GB, help="gigabytes of the slides")
     parser.add_argument("--series", action="store_true", help="run the series of processes alone")
+    parser.add_argument("--whole", action="store_true", help="run once at the slides' own size alone (an hour)")
     parser.add_argument("--add", action="store_true", help="keep the runs that live.json has")
     args = parser.parse_args()
     paper = json.loads((FOLDER / "paper.json").read_text())
     results = {"part": PART, "flash_gb": FLASH_GB, "runs": []}
-    if args.add or args.series:
+    if args.add or args.series or args.whole:
         results = json.loads((FOLDER / "live.json").read_text())
     if args.series:
         say("running PostMark five times in a row")
         results["series"] = in_a_place(series, paper)
         return common.write_json(FOLDER / "live.json", results)
+    if args.whole:
+        return whole(paper, results)
     kinds = [(None, 0, "inf")] + [(factor, SEEK, RATE) for factor in [None, *SLOW_DOWNS]]
     for _ in range(args.repeat):
         for dram_gb, (factor, *disk_times) in itertools.product(args.dram, kinds):
@@ -225,6 +230,16 @@ def main():
             found = in_a_place(run, paper, dram_gb, factor, *disk_times)
             results["runs"].append({"disk": disk_times[0] > 0} | found)
             common.write_json(FOLDER / "live.json", results)
+
+
+def whole(paper, results):
+    """Runs PostMark once at the slides' own size, without flash and with it."""
+    global PART
+    PART, results["whole"] = 1, []
+    for factor in WHOLE_FACTORS:
+        say(f"running PostMark at its own size, flash {f'at factor {factor}' if factor else 'off'}")
+        results["whole"].append(in_a_place(run, paper, WHOLE_DRAM_GB, factor, SEEK, RATE))
+        common.write_json(FOLDER / "live.json", results)
 
 
 def in_a_place(act, *given):
