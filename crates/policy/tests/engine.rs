@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use terrace_policy::prefetch::{
     Engine, EngineSettings, Entry, LifeStory, Make, Order, Outcome, Params, Prediction, Predictor,
-    Source, Trigger,
+    Source, Throttle, Trigger,
 };
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space, Thread};
 
@@ -38,6 +38,7 @@ impl Memory for Map {
 struct Next {
     source: Source,
     degree: u64,
+    goes_on: bool,
     last: u64,
     exhausted: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
@@ -47,6 +48,7 @@ impl Next {
         Box::new(Self {
             source: Source(0),
             degree,
+            goes_on: true,
             last: 0,
             exhausted: Default::default(),
         })
@@ -58,7 +60,7 @@ impl Next {
         Some(Prediction {
             source: self.source,
             pages,
-            goes_on: true,
+            goes_on: self.goes_on,
         })
     }
 }
@@ -102,15 +104,20 @@ fn best_first_and_the_newest_fault_before_older_ones() {
     assert_eq!(issued(&mut engine, &mut memory), [51, 52, 53, 11, 12, 13]);
 }
 
-/// A source that names pages anew at every fault, as most predictors do, is no stream.
-#[test]
-fn the_newest_fault_goes_first_even_where_all_are_of_one_source() {
+/// Returns an engine around `spatial`, which names the `degree` pages behind each fault.
+fn spatial(degree: u64, settings: EngineSettings) -> Engine {
     let spatial = Entry::by_name("spatial").unwrap();
     let Make::Online(make) = spatial.make else {
         panic!("it does not know the future");
     };
-    let predictor = make(&mut Params::parse("degree=3").unwrap()).unwrap();
-    let mut engine = Engine::new(predictor, EngineSettings::default());
+    let degree = Params::parse(&format!("degree={degree}"));
+    Engine::new(make(&mut degree.unwrap()).unwrap(), settings)
+}
+
+/// A source that names pages anew at every fault, as most predictors do, is no stream.
+#[test]
+fn the_newest_fault_goes_first_even_where_all_are_of_one_source() {
+    let mut engine = spatial(3, EngineSettings::default());
     let mut memory = Map::default();
     engine.fault(&fault(10), &mut memory);
     engine.fault(&fault(50), &mut memory);
@@ -190,6 +197,67 @@ fn in_a_fifo_the_oldest_fault_goes_first() {
         assert_eq!(engine.story().wiped, 1);
         assert_eq!(engine.is_direct(), order == Order::Direct);
     }
+}
+
+/// Fedorov 2016, 5.4.5: of 16 places 0, 8, 12, 14, 15 and 16 are taken as the faults come.
+#[test]
+fn an_occupied_queue_takes_fewer_hints_of_a_fault() {
+    let throttled = EngineSettings {
+        hints: 16,
+        throttle: Throttle::Occupancy,
+        ..EngineSettings::default()
+    };
+    let mut engine = spatial(8, throttled);
+    let mut memory = Map::default();
+    for page in [100, 200, 300, 400, 500, 600] {
+        engine.fault(&fault(page), &mut memory);
+    }
+    let story = *engine.story();
+    assert_eq!((story.predicted, story.filtered, story.wiped), (48, 32, 0));
+    let mut expected = vec![501, 401, 301, 302];
+    expected.extend((201..=204).chain(101..=108));
+    assert_eq!(issued(&mut engine, &mut memory), expected);
+}
+
+/// The first of several predictions is the best.
+#[test]
+fn an_occupied_queue_takes_the_best_hints() {
+    struct Twice;
+    impl Predictor for Twice {
+        fn fault(&mut self, fault: &Fault, _: &mut dyn Memory, found: &mut Vec<Prediction>) {
+            let near = |by: u64| (1..=2).map(|k| at(fault.at.page.0 + by + k)).collect();
+            found.extend([0, 10].map(|by| Prediction::of(Source(by), near(by))));
+        }
+    }
+    let throttled = EngineSettings {
+        hints: 8,
+        throttle: Throttle::Occupancy,
+        ..EngineSettings::default()
+    };
+    let mut engine = Engine::new(Box::new(Twice), throttled);
+    let mut memory = Map::default();
+    engine.fault(&fault(100), &mut memory);
+    engine.fault(&fault(200), &mut memory); // Half of the queue is free: 201 202
+    engine.fault(&fault(300), &mut memory); // A quarter: 301
+    assert_eq!(
+        issued(&mut engine, &mut memory),
+        [301, 201, 202, 101, 102, 111, 112]
+    );
+}
+
+#[test]
+fn what_goes_on_is_not_throttled() {
+    let throttled = EngineSettings {
+        hints: 5,
+        throttle: Throttle::Occupancy,
+        ..EngineSettings::default()
+    };
+    let mut engine = Engine::new(Next::boxed(4), throttled);
+    let mut memory = Map::default();
+    engine.fault(&fault(10), &mut memory);
+    engine.fault(&fault(50), &mut memory);
+    assert_eq!((engine.story().filtered, engine.story().wiped), (0, 3));
+    assert_eq!(issued(&mut engine, &mut memory), [51, 52, 53, 54, 11]);
 }
 
 #[test]
@@ -313,8 +381,13 @@ proptest! {
         queue in 1..40usize,
         order in prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Direct)],
         trigger in prop_oneof![Just(Trigger::Faults), Just(Trigger::FirstUse)],
+        throttle in prop_oneof![Just(Throttle::Off), Just(Throttle::Occupancy)],
+        goes_on: bool,
     ) {
-        let mut engine = Engine::new(Next::boxed(degree), EngineSettings { hints: queue, rounds: 3, order, trigger });
+        let mut next = Next::boxed(degree);
+        next.goes_on = goes_on;
+        let settings = EngineSettings { hints: queue, rounds: 3, order, trigger, throttle };
+        let mut engine = Engine::new(next, settings);
         let mut memory = Map::default();
         let mut outstanding = std::collections::HashSet::new();
         for event in events {

@@ -14,7 +14,7 @@ use super::story::Stories;
 use super::worth::Appraisal;
 use super::{
     Constituent, Costs, EngineSettings, KernelReadahead, Lesson, LifeStory, Order, Outcome,
-    Prediction, Predictor, SecondaryQueue, Source, Trigger, Worth,
+    Prediction, Predictor, SecondaryQueue, Source, Throttle, Trigger, Worth,
 };
 use crate::page::{Fault, Location, Memory, Residence, Space, Thread};
 
@@ -79,6 +79,9 @@ impl Engine {
     pub fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) {
         let mut predictions = std::mem::take(&mut self.predictions);
         self.predictor.fault(fault, memory, &mut predictions);
+        if self.settings.throttle == Throttle::Occupancy {
+            self.throttle(&mut predictions);
+        }
         match self.settings.order {
             // The queue issues the newest hint first, so the best prediction goes in last.
             Order::Lifo => predictions.reverse(),
@@ -297,6 +300,24 @@ impl Engine {
     /// each constituent predicted alone, and of those that several predicted.
     pub fn constituents(&self) -> Vec<Constituent> {
         self.stories.parts(&self.predictor.constituents())
+    }
+
+    /// Cuts what a fault names to a share that gets smaller as the secondary queue fills. The best
+    /// pages stay; predictions that go on are left alone.
+    fn throttle(&mut self, predictions: &mut [Prediction]) {
+        let cuttable = predictions.iter().filter(|named| !named.goes_on);
+        let all = cuttable.map(|named| named.pages.len()).sum();
+        let mut left = self.queue.free_share_of(all);
+        for named in predictions.iter_mut().filter(|named| !named.goes_on) {
+            let kept = named.pages.len().min(left);
+            let cut = (named.pages.len() - kept) as u64;
+            left -= kept;
+            named.pages.truncate(kept);
+            self.tell(named.source, |story| {
+                story.predicted += cut;
+                story.filtered += cut;
+            });
+        }
     }
 
     /// Queues the pages of a prediction that are worth fetching. If the source goes on, it is asked

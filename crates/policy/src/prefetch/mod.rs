@@ -50,7 +50,7 @@ pub use lesson::{Lesson, Lessons, Walks};
 pub use make::{Entry, Future, Made, Make, Spec};
 pub use queue::SecondaryQueue;
 pub use registry::REGISTRY;
-pub use settings::{EngineSettings, Order, Trigger};
+pub use settings::{EngineSettings, Order, Throttle, Trigger};
 pub use story::{Constituent, Count, LifeStory};
 pub use window::{Neighbours, Window};
 pub use worth::Worth;

@@ -67,6 +67,13 @@ impl<T> SecondaryQueue<T> {
         before - self.entries.len()
     }
 
+    /// Returns as large a share of `number` as of the queue is free, rounded up: all of it if the
+    /// queue is empty, nothing if it is full.
+    pub fn free_share_of(&self, number: usize) -> usize {
+        let free = self.capacity - self.entries.len();
+        (number * free).div_ceil(self.capacity)
+    }
+
     /// Number of waiting hints.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -137,6 +144,18 @@ mod tests {
         assert_eq!(queue.pop_oldest(|n| n % 2 == 0), Some(2));
         assert_eq!(queue.pop_oldest(|n| *n > 4), None);
         assert_eq!(queue.len(), 2);
+    }
+
+    #[test]
+    fn the_fuller_the_queue_the_smaller_the_share() {
+        let mut queue = SecondaryQueue::new(5);
+        let mut shares = vec![queue.free_share_of(8)];
+        for hint in 0..5 {
+            queue.push_newest(vec![hint], |_| false);
+            shares.push(queue.free_share_of(8));
+        }
+        // 8, 6.4, 4.8, 3.2, 1.6 and 0.
+        assert_eq!(shares, [8, 7, 5, 4, 2, 0]);
     }
 
     #[test]

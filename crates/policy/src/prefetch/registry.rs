@@ -65,6 +65,7 @@ mod tests {
             ("spatial:degree=0", "from 1 to"),
             ("spatial:queue=lilo", "one of lifo"),
             ("spatial:degree", "key=value"),
+            ("corp:throttle=occupancy", "no hint waits in a queue"),
         ] {
             let error = Spec::parse(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

@@ -52,7 +52,8 @@ life_story! {
     struct LifeStory {
         /// pages that predictors named
         predicted, "";
-        /// predictions dropped before the queue: in memory, in flight, or not in the tier
+        /// predictions dropped before the queue: in memory, in flight, not in the tier, or
+        /// throttled
         filtered, "filtered before the queue";
         /// predictions pushed out of the secondary queue by newer ones, or whose address space
         /// ended

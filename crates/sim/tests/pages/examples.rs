@@ -335,6 +335,16 @@ fn a_fault_waits_for_prefetches_in_the_main_queue() {
     assert_eq!(waited("spatial"), 100 + 200 - (4 + 8 + 1 + 1 + 16 + 2));
 }
 
+/// Fedorov 2016, 5.4.5: at the second fault 7 hints wait in a queue of 16, so it queues 9/16 of its
+/// 8 pages, rounded up.
+#[test]
+fn a_fault_queues_fewer_hints_where_others_wait() {
+    let (mut machine, program) = foretold_twice();
+    machine.prefetch = predictor("spatial:hints=16,throttle=occupancy");
+    let outcome = simulate(machine, &[program], 99);
+    assert_eq!((outcome.story.issued, outcome.story.filtered), (13, 3));
+}
+
 #[test]
 fn a_sequential_pass_is_foreseen() {
     let mut machine = settings(512);
