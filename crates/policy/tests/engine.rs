@@ -124,6 +124,27 @@ fn the_newest_fault_goes_first_even_where_all_are_of_one_source() {
     assert_eq!(issued(&mut engine, &mut memory), [51, 52, 53, 11, 12, 13]);
 }
 
+/// The newest fault goes first with all that it names, also with what an older one named before.
+#[test]
+fn what_the_newest_fault_names_again_goes_first_with_it() {
+    for (order, expected) in [
+        (Order::Lifo, [12, 13, 14, 11]),
+        (Order::Fifo, [11, 12, 13, 14]),
+    ] {
+        let settings = EngineSettings {
+            order,
+            ..EngineSettings::default()
+        };
+        let mut engine = spatial(3, settings);
+        let mut memory = Map::default();
+        engine.fault(&fault(10), &mut memory);
+        engine.fault(&fault(11), &mut memory);
+        let story = *engine.story();
+        assert_eq!((story.predicted, story.filtered), (6, 2), "{order:?}");
+        assert_eq!(issued(&mut engine, &mut memory), expected, "{order:?}");
+    }
+}
+
 #[test]
 fn what_is_in_memory_or_nowhere_or_foretold_already_is_filtered() {
     let mut engine = Engine::new(Next::boxed(4), EngineSettings::default());

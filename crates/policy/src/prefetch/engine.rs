@@ -2,9 +2,9 @@
 //!
 //! Fedorov 2016, section 5.4.3: the driver serves the demand page first; predictions are hints that
 //! wait in a secondary queue and are issued, newest first, only when the driver reports that no
-//! demand request waits. The first fetched page of a prediction that goes on is its *trigger*: when
-//! the program touches it, the predictor is asked for the continuation, so that a predicted stream
-//! continues without a demand fault.
+//! demand request waits. A hint that a newer fault names again counts as new. The first fetched
+//! page of a prediction that goes on is its *trigger*: when the program touches it, the predictor
+//! is asked for the continuation, so that a predicted stream continues without a demand fault.
 
 use std::collections::hash_map::Entry;
 
@@ -349,8 +349,8 @@ impl Engine {
         self.enqueue(group, goes_on.then_some(source));
     }
 
-    /// Adds to `group` the named pages that lie in the tier and are not hints yet; returns how many
-    /// are in memory and how many are hints.
+    /// Adds to `group` the named pages that lie in the tier and are not hints yet, and the hints
+    /// that are to be issued with them; returns how many are in memory and how many are hints.
     fn filter(
         &mut self,
         named: &Prediction,
@@ -359,10 +359,14 @@ impl Engine {
         group: &mut Vec<Location>,
     ) -> (usize, usize) {
         let before = group.len();
-        let (mut in_memory, mut known) = (0, 0);
+        let (mut in_memory, mut known, mut raised) = (0, 0, 0);
         for &at in &named.pages {
             if self.is_under_way(at) {
                 known += 1;
+                if !named.goes_on && self.withdraw(at) {
+                    raised += 1;
+                    group.push(at);
+                }
                 continue;
             }
             match memory.residence_lately(at) {
@@ -374,12 +378,21 @@ impl Engine {
                 Residence::Nowhere => {}
             }
         }
-        let kept = group.len() - before;
+        let kept = group.len() - before - raised;
         self.tell(named.source, |story| {
             story.predicted += named.pages.len() as u64;
             story.filtered += (named.pages.len() - kept) as u64;
         });
         (in_memory, known)
+    }
+
+    /// Takes a hint that waits out of a queue that issues the newest first, since the newest fault
+    /// names it again; returns whether it did. A prediction that goes on keeps its order.
+    fn withdraw(&mut self, at: Location) -> bool {
+        let waits = |hint: &Hint| hint.issued.is_none() && !hint.goes_on;
+        self.settings.order == Order::Lifo
+            && self.hints.get(&at).is_some_and(waits)
+            && self.queue.pop_newest(|waiting| *waiting == at).is_some()
     }
 
     /// Whether a page is a hint, and its fetch is not suspect.
