@@ -220,15 +220,19 @@ fn in_a_fifo_the_oldest_fault_goes_first() {
     }
 }
 
+/// Returns the settings of an engine that is throttled by the occupancy of a queue of `hints`.
+fn throttled(hints: usize) -> EngineSettings {
+    EngineSettings {
+        hints,
+        throttle: Throttle::Occupancy,
+        ..EngineSettings::default()
+    }
+}
+
 /// Fedorov 2016, 5.4.5: of 16 places 0, 8, 12, 14, 15 and 16 are taken as the faults come.
 #[test]
 fn an_occupied_queue_takes_fewer_hints_of_a_fault() {
-    let throttled = EngineSettings {
-        hints: 16,
-        throttle: Throttle::Occupancy,
-        ..EngineSettings::default()
-    };
-    let mut engine = spatial(8, throttled);
+    let mut engine = spatial(8, throttled(16));
     let mut memory = Map::default();
     for page in [100, 200, 300, 400, 500, 600] {
         engine.fault(&fault(page), &mut memory);
@@ -250,12 +254,7 @@ fn an_occupied_queue_takes_the_best_hints() {
             found.extend([0, 10].map(|by| Prediction::of(Source(by), near(by))));
         }
     }
-    let throttled = EngineSettings {
-        hints: 8,
-        throttle: Throttle::Occupancy,
-        ..EngineSettings::default()
-    };
-    let mut engine = Engine::new(Box::new(Twice), throttled);
+    let mut engine = Engine::new(Box::new(Twice), throttled(8));
     let mut memory = Map::default();
     engine.fault(&fault(100), &mut memory);
     engine.fault(&fault(200), &mut memory); // Half of the queue is free: 201 202
@@ -268,12 +267,7 @@ fn an_occupied_queue_takes_the_best_hints() {
 
 #[test]
 fn what_goes_on_is_not_throttled() {
-    let throttled = EngineSettings {
-        hints: 5,
-        throttle: Throttle::Occupancy,
-        ..EngineSettings::default()
-    };
-    let mut engine = Engine::new(Next::boxed(4), throttled);
+    let mut engine = Engine::new(Next::boxed(4), throttled(5));
     let mut memory = Map::default();
     engine.fault(&fault(10), &mut memory);
     engine.fault(&fault(50), &mut memory);
