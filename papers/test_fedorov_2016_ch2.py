@@ -12,6 +12,7 @@ from unittest import mock
 FOLDER = Path(__file__).resolve().parent / "fedorov-2016-ch2"
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
+import ahead  # noqa: E402
 import comparison  # noqa: E402
 import drawing  # noqa: E402
 import experiments  # noqa: E402
@@ -164,6 +165,11 @@ class Telling(unittest.TestCase):
             self.assertEqual(len({line.count("|") for line in text.splitlines()}), 1, name)
         self.assertIn("| **average** |  | 0.0 % | 0.0 % | 0.0 % | 0.0 % | 50.0 % |", found["writebacks"])
         self.assertIn("| **paper**, average |  | 25 % | 11 % | 18 % | 13 % | 33 % |", found["writebacks"])
+
+    def test_what_is_read_ahead_is_no_miss_and_a_read(self):
+        run = {"policy": "lru", "accesses": 30, "misses": 10, "writebacks": 4, "prefetches": {"misses": 7}}
+        found = ahead.counted({"prefetches": {"issued": 9}, "runs": [run]})
+        self.assertEqual(found["policies"]["lru"], {"requests": 30, "misses": 10, "writebacks": 4, "reads": 17})
 
     def test_candidates_are_told_of_programs_that_have_them(self):
         found = tables.tables(made_up_results(), PAPER)["candidates"]

@@ -15,7 +15,7 @@ from source import Source, Wrong, near, places, word  # noqa: E402
 PAGES = [pages.Page(name) for name in pages.FOLDERS]
 # Tables made from other files: what was measured live, and what has results of its own; and one of words.
 OF_OTHER_FILES = {
-    "bandwidths", "climbing", "flash-time", "live", "live-alone", "large", "live-lengths", "live-series",
+    "ahead", "bandwidths", "climbing", "flash-time", "live", "live-alone", "large", "live-lengths", "live-series",
     "migration", "migration-earlier", "spark", "static", "technologies", "times", "times-programs"}
 
 

@@ -1,5 +1,6 @@
 """The tables of the page, from results: ours beside the paper's."""
 
+import ahead
 import experiments
 import halves_tables
 import times
@@ -50,7 +51,7 @@ def tables(results, paper):
         "insertions": insertion_table(runs, paper),
         "hardware": hardware_table(runs, paper["hardware"]),
         "course": course_table(results["course"]),
-    } | halves_tables.tables() | times.tables()
+    } | halves_tables.tables() | times.tables() | ahead.tables()
 
 
 def program_table(results):
