@@ -299,6 +299,24 @@ class Fedorov(unittest.TestCase):
             times = 2 ** (int(size) - int(small)) if int(size) < 100 else int(size) / int(small)
             self.assertEqual(times, ratio)
 
+    def test_an_ablation_saves_of_the_time_of_the_baseline_on_one_device(self):
+        with mock.patch.object(sys, "path", [str(PAPERS / "fedorov-2016-ch5"), *sys.path]):
+            ablations = importlib.import_module("ablations")
+
+        def simulate(_, latency, devices, prefetch, instruction_time):
+            if prefetch == ablations.READAHEAD:
+                return [{"time_ns": 200}]
+            return [{"time_ns": 100 / devices} for _ in prefetch]
+
+        with mock.patch.object(ablations, "simulate", simulate):
+            found = ablations.ablations_of("trace", 2)
+        self.assertEqual({machine: set(saved.values()) for machine, saved in found.items()},
+                         {"recorded, ten devices": {0.95}, "calibrated, ten devices": {0.95},
+                          "recorded, one device": {0.5}})
+        for variant, other in ablations.CHANGES.values():
+            self.assertEqual(ablations.gain(found["recorded, one device"], variant, other), "+0.0 %")
+        self.assertEqual(set(ablations.averages({"program": {"ablations": found}})["recorded, one device"].values()), {0.5})
+
     def test_ends_are_shares_of_all_predictions(self):
         prefetch = {"predicted": 10, "filtered": 5, "wiped": 2, "in_memory": 1, "issued": 2}
         story = self.fedorov.story(prefetch)

@@ -71,7 +71,7 @@ def draw_latency(results, paper, path):
 def draw_improvements(results, ways, stated, latency, path):
     """Draws bars by program for each pace; `stated` maps ways to the average that the paper states."""
     plt = common.pyplot()
-    paces = [pace for pace, found in results["averages"].items() if str(latency) in found]
+    paces = [pace for pace in TITLES if str(latency) in results["averages"][pace]]
     figure, panels = plt.subplots(len(paces), 1, figsize=(11.5, 2.8 * len(paces)), sharex=True, squeeze=False)
     panels = panels[:, 0]
     for axes, pace in zip(panels, paces):

@@ -13,7 +13,8 @@ FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
-from repeat import RECORDED_NS, RECORDING, ladder_of, summary  # noqa: E402
+from machine import RECORDED_NS  # noqa: E402
+from repeat import RECORDING, ladder_of, summary  # noqa: E402
 from ways import BY_HASH  # noqa: E402
 
 RESULTS = FOLDER / "large.json"

@@ -12,9 +12,12 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
+import ablations  # noqa: E402
 import common  # noqa: E402
 import figures  # noqa: E402
-from common import geometric_mean, known_mean, mean  # noqa: E402
+from common import known_mean, mean  # noqa: E402
+from kernels import DEAR, readaheads_of  # noqa: E402
+from machine import READAHEAD, RECORDED_NS, average_improvement, improvement, simulate  # noqa: E402
 from tables import tables  # noqa: E402
 from ways import (  # noqa: E402
     BOXED,
@@ -29,29 +32,18 @@ from ways import (  # noqa: E402
 )
 
 TUNKRANK = ["tunkrank-1", "tunkrank-2", "tunkrank-3"]
-# The dissertation ran Linux 3.13, which reads whole blocks, used or not.
-READAHEAD = "readahead:fixed"
 # Pages that readahead reads beside the demanded one, by vm.page-cluster; 3 is the baseline's.
 CLUSTERS = {1: 1, 2: 3}
 # Readaheads per epoch of the simulator's timeline, and parts of a run that are drawn from them.
 EPOCH, PARTS = 100, 50
 RECORDING = ["--level", "pages", "--filter", "l1l2"]
-# The simulator's own time of an instruction, and the times between which the calibrated one is sought.
-RECORDED_NS = 0.5
+# Times of an instruction between which the calibrated one is sought.
 PACES_NS = [0.5, 1.5, 4.5, 13.5, 40, 120, 360]
-BASE = {"dram": "50%", "memory": "flash", "channels": 1, "order": "plain", "replacement": "linux",
-        "fault_cost": "linux"}
 
 
-def simulate(traces, latency, warmup=0, **options):
-    """Simulates a machine whose devices take `latency` us, to the programs' end."""
-    device = {"read_latency": f"{latency}us", "write_latency": f"{latency}us"}
-    return common.simulate(traces, warmup, **(BASE | device | options))
-
-
-def ladder_of(trace, latency, instruction_ns, warmup=0):
+def ladder_of(trace, latency, instruction_ns, warmup=0, **machine):
     """Returns one run per way: the kernel's own, and the schemes on ten devices."""
-    common_to_all = {"instruction_time": f"{instruction_ns}ns", "warmup": warmup}
+    common_to_all = {"instruction_time": f"{instruction_ns}ns", "warmup": warmup, **machine}
     off, baseline = simulate(trace, latency, devices=1, prefetch=["off", READAHEAD], **common_to_all)
     [sorted_by_place] = simulate(trace, latency, devices=1, prefetch=READAHEAD, order="elevator", **common_to_all)
     many = simulate(trace, latency, devices=10, prefetch=[READAHEAD, *SCHEMES], **common_to_all)
@@ -74,11 +66,6 @@ def one_device(trace, instruction_ns):
     """Returns the constituents of combo if all neighbours in the tier are on one device, at 50 us."""
     [run] = simulate(trace, 50, devices=1, prefetch="combo", instruction_time=f"{instruction_ns}ns")
     return constituents(run["prefetch"])
-
-
-def improvement(run, baseline):
-    """Returns the share of the baseline's time by which a run is shorter."""
-    return 1 - run["time_ns"] / baseline["time_ns"]
 
 
 def full_dram(baseline):
@@ -131,11 +118,6 @@ def constituents(prefetch):
         for name, one in found.items()}
 
 
-def average_improvement(values):
-    """Returns the geometric mean of normalized times, as the chapter's AVG bars."""
-    return round(1 - geometric_mean([1 - value for value in values]), 4)
-
-
 def averages(found):
     """Returns averages over all programs at one latency and pace."""
     ways = next(iter(found.values()))["ways"]
@@ -177,10 +159,10 @@ def calibrate(points, wanted):
     return points[0][0] if odds[0][1] < odds_wanted else points[-1][0]
 
 
-def pace_of(trace, wanted):
+def pace_of(trace, wanted, **machine):
     """Returns the time of an instruction, in ns, at which DRAM alone would save a share `wanted`."""
     times = [f"{time}ns" for time in PACES_NS]
-    runs = simulate(trace, 50, devices=1, prefetch=READAHEAD, instruction_time=times)
+    runs = simulate(trace, 50, devices=1, prefetch=READAHEAD, instruction_time=times, **machine)
     return round(calibrate([(time, full_dram(run)) for time, run in zip(PACES_NS, runs)], wanted), 2)
 
 
@@ -234,12 +216,22 @@ def measure(trace, wanted):
         "calibrated": {"50": summary(slow), "10": summary(ladder_of(trace, 10, pace))},
         "latency": latencies_of(trace, pace, slow),
         "constituents_on_one_device": one_device(trace, pace),
+        "readaheads": readaheads_of(trace, pace),
+        "ablations": ablations.ablations_of(trace, pace),
+        **measure_dear(trace, wanted),
     }
 
 
-def faster_devices(programs):
+def measure_dear(trace, wanted):
+    """Measures a trace with the faults that the paper's averages imply, at a pace of its own."""
+    pace = pace_of(trace, wanted, **DEAR)
+    runs = {str(latency): without_settings(summary(ladder_of(trace, latency, pace, **DEAR))) for latency in (50, 10)}
+    return {"dear_ns": pace, "dear": runs}
+
+
+def faster_devices(programs, pace):
     """Returns the share of time that the baseline saves with devices of 10 us instead of 50 us."""
-    pairs = [(one["calibrated"]["50"], one["calibrated"]["10"]) for one in programs.values()]
+    pairs = [(one[pace]["50"], one[pace]["10"]) for one in programs.values()]
     return average_improvement([1 - fast["time_ms"] / slow["time_ms"] for slow, fast in pairs])
 
 
@@ -332,11 +324,14 @@ def measure_all(bench, paper, limit, layout_limit):
         "programs": programs,
         "averages": {
             "recorded": {"50": averages(of_pace(programs, "recorded", 50))},
-            "calibrated": {str(us): averages(of_pace(programs, "calibrated", us)) for us in (50, 10)},
+            **{pace: {str(us): averages(of_pace(programs, pace, us)) for us in (50, 10)}
+               for pace in ("calibrated", "dear")},
         },
         "constituents_on_one_device": average_constituents(
             [one["constituents_on_one_device"] for one in programs.values()]),
-        "baseline_faster_at_10us": faster_devices(programs),
+        "baseline_faster_at_10us": faster_devices(programs, "calibrated"),
+        "baseline_faster_at_10us_dear": faster_devices(programs, "dear"),
+        "ablations": ablations.averages(programs),
         "tunkrank": tunkrank(bench, 3 * limit),
         "layouts": measure_layouts(bench, wanted, limit, layout_limit),
     }

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from statistics import median
 
+import ablations
+import kernels
 from common import geometric_mean, known_mean, mean, percent, table
 from ways import (
     CONSTITUENTS,
@@ -110,7 +112,7 @@ def tables(results, paper):
     parts["spark"] = spark_table(json.loads(SPARK.read_text()), {50: {"no readahead": "1 %, up to 6 %", "10 devices": "7 %"} | slow,
                                                                  10: fast})
     parts["live"] = live_table(json.loads(LIVE.read_text()))
-    return parts
+    return parts | kernels.tables(results, paper) | ablations.tables(results)
 
 
 def layouts_table(readahead):
