@@ -343,13 +343,9 @@ proptest! {
         let mut direct = settings(64, [Some((3, 2)), Some((2, 3))], llc, &policies);
         direct.prefetching = Prefetching::Stride;
         let ran = simulate(&direct, &[&Replay::new(accesses, 100)], 3);
-        if ran.requests.is_empty() {
+        let Some(later) = ran.again(llc, &policies, 3) else {
             return Ok(());
-        }
-        let mut kept = Replay::new(ran.requests.clone(), 10);
-        kept.meta.about = vec![(terrace_sim::llc::MARK.to_owned(), "64".to_owned())];
-        let later = settings(64, [None, None], llc, &policies);
-        let later = simulate(&later, &[&kept], 3);
+        };
         prop_assert_eq!(later.pass.prefetches, None);
         for (one, other) in ran.pass.outcomes.iter().zip(&later.pass.outcomes) {
             prop_assert_eq!(one.counts, other.counts);

@@ -5,8 +5,8 @@ use terrace_base::{Bytes, Result};
 use terrace_device::Catalogue;
 use terrace_policy::llc::Spec;
 use terrace_sim::llc::{
-    Backing, Chips, Flushes, Inclusion, Llc, LlcMachine, Mix, Open, Pass, Placement, Prefetching,
-    Sinks, Size, Warmup, run,
+    Backing, Chips, Flushes, Inclusion, Llc, LlcMachine, MARK, Mix, Open, Pass, Placement,
+    Prefetching, Sinks, Size, Warmup, run,
 };
 use terrace_trace::order::Order;
 use terrace_trace::{Access, Block, Meta, Sink, Source};
@@ -93,6 +93,18 @@ pub struct Ran {
     pub pass: Pass,
     pub requests: Vec<Access>,
     pub traffic: Vec<Access>,
+}
+
+impl Ran {
+    /// Simulates what was asked of the last level, in lines of 64 bytes, once more and without
+    /// private levels; none where nothing was asked.
+    pub fn again(&self, llc: (usize, usize), policies: &[&str], cores: usize) -> Option<Ran> {
+        let mut kept = Replay::new(self.requests.clone(), 10);
+        kept.meta.about = vec![(MARK.to_owned(), "64".to_owned())];
+        let settings = settings(64, [None, None], llc, policies);
+        let asked = !self.requests.is_empty();
+        asked.then(|| simulate(&settings, &[&kept], cores))
+    }
 }
 
 pub fn simulate(settings: &LlcMachine, traces: &[&Replay], cores: usize) -> Ran {
