@@ -33,7 +33,7 @@ pub fn extend(arguments: &Extend) -> Result<ExitCode> {
     };
     let catalogue = catalogue(session.memories.as_deref())?;
     let technology = match &session.memory {
-        Memory::Technology(name) => Some(catalogue.get(name)?),
+        Memory::Emulated(emulation) => Some(catalogue.get(&emulation.technology)?),
         Memory::Directory(_) | Memory::Device(_) => None,
     };
     let document = ExtendDocument::of(&session, dram, &outcome, technology);

@@ -35,6 +35,7 @@
 
 pub mod catalogue;
 pub mod channels;
+pub mod devices;
 pub mod energy;
 mod failure;
 pub mod feistel;
@@ -50,6 +51,7 @@ pub mod wear;
 
 pub use catalogue::Catalogue;
 pub use channels::Channels;
+pub use devices::Devices;
 pub use energy::{Consumed, Energy, Unit};
 pub use levelling::Levelling;
 pub use queue::{Class, Completion, Kind, Queue, Request};

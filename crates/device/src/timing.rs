@@ -41,6 +41,28 @@ pub enum Order {
     Deadline(Deadlines),
 }
 
+impl Order {
+    /// Returns the orders by name.
+    pub fn named() -> [(&'static str, Self); 4] {
+        [
+            ("plain", Self::Plain),
+            ("round-robin", Self::RoundRobin),
+            ("elevator", Self::Elevator),
+            ("deadline", Self::Deadline(Deadlines::default())),
+        ]
+    }
+
+    /// Returns the name of an order, whatever its deadlines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::RoundRobin => "round-robin",
+            Self::Elevator => "elevator",
+            Self::Deadline(_) => "deadline",
+        }
+    }
+}
+
 /// Longest wait of a class behind more urgent ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {

@@ -75,7 +75,7 @@ impl Task {
     /// Returns a usage error if one of them has a wrong value, and a failure if the slow memory
     /// cannot be opened.
     pub fn settings(&self) -> Result<Settings> {
-        let memory = Memory::parse(&self.memory);
+        let memory = Memory::parse(&self.memory)?;
         let slow = memory.open_taken(&catalogue(self.memories.as_deref())?)?;
         Ok(Settings {
             dram: self.dram.unwrap_or(UNBOUNDED),

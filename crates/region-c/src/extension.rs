@@ -52,7 +52,7 @@ fn settings(
     replacement: Option<&str>,
 ) -> Result<Settings> {
     let memory = memory.ok_or_else(|| Error::usage("the name of the memory is NULL"))?;
-    let slow = Memory::parse(memory).open(&Catalogue::builtin())?;
+    let slow = Memory::parse(memory)?.open(&Catalogue::builtin())?;
     let mut settings = Settings::new(Bytes(dram).min(UNBOUNDED), slow);
     if let Some(write) = write {
         settings.write = write::Spec::parse(write).map_err(Error::usage)?;

@@ -139,6 +139,11 @@ impl Store {
         self.slow.read_ahead(reads);
     }
 
+    /// Tells that a thread waits for a page that is fetched ahead.
+    pub fn promote(&mut self, page: PageId) {
+        self.slow.promote(page.0);
+    }
+
     /// Begins to write a page. No transfer of it is under way.
     pub fn put(&mut self, page: PageId, contents: &Contents) {
         let place = self.places.choose(page);

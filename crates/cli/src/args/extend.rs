@@ -44,9 +44,11 @@ pub struct Extend {
 
     /// Slow memory: a technology, which is emulated, a directory for a file, or a block device
     ///
-    /// `terrace list memories` lists technologies. A directory has a slash in its name: ./tier. A
-    /// block device must be free and blank: it is taken as a whole, and what it holds is discarded
-    /// at the end.
+    /// `terrace list memories` lists technologies. Settings follow the name of one, as
+    /// flash:devices=10,order=elevator: the number of devices, on which pages are in turn, and
+    /// which waiting request goes next (plain, round-robin, elevator or deadline). A directory has
+    /// a slash in its name: ./tier. A block device must be free and blank: it is taken as a whole,
+    /// and what it holds is discarded at the end.
     #[arg(long, value_name = "MEMORY", default_value = "pcm")]
     memory: String,
 
@@ -110,7 +112,7 @@ impl Extend {
     pub fn session(&self) -> terrace_base::Result<Session> {
         Ok(Session {
             command: self.program.clone(),
-            memory: Memory::parse(&self.memory).absolute()?,
+            memory: Memory::parse(&self.memory)?.absolute()?,
             memories: self.memories.clone(),
             replacement: self.replacement.clone(),
             prefetch: (self.prefetch != "off").then(|| self.prefetch.clone()),

@@ -267,6 +267,7 @@ impl Pager {
         if let Some(ahead) = &mut self.ahead {
             ahead.under_way -= 1;
         }
+        self.store.promote(page);
         self.await_read(page, &fault, true);
         let known = self.page(page);
         (known.state, known.leaving) = (State::Fetching, false);

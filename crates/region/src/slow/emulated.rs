@@ -1,15 +1,15 @@
 //! An emulated memory: contents in DRAM, with the latency and the channels of a technology in real
-//! time.
+//! time, on one device or on several.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use terrace_base::Nanos;
-use terrace_device::{Class, Kind, Queue, Request, Timing};
+use terrace_device::{Class, Devices, Kind, Request, Timing};
 use terrace_policy::write::{Contents, LINE_BYTES};
 
-use super::{Buffer, Done, Slow, Wait, Write};
+use super::{Buffer, Done, Read, Slow, Wait, Write};
 
 /// What a place holds that was never written.
 static ZEROS: Contents = [0; size_of::<Contents>()];
@@ -17,7 +17,7 @@ static ZEROS: Contents = [0; size_of::<Contents>()];
 /// An emulated memory.
 pub struct Emulated {
     began: Instant,
-    queue: Queue,
+    devices: Devices,
     /// By place.
     places: Vec<Option<Box<Contents>>>,
     /// By ticket.
@@ -27,9 +27,15 @@ pub struct Emulated {
 impl Emulated {
     /// Makes a memory of zeros with this timing, as large as needed.
     pub fn new(timing: Timing) -> Self {
+        Self::of_devices(timing, 1)
+    }
+
+    /// Makes a memory of zeros on so many devices of this timing, at least one: places are on them
+    /// in turn (Fedorov 2016, 5.5.2).
+    pub fn of_devices(timing: Timing, devices: u32) -> Self {
         Self {
             began: Instant::now(),
-            queue: Queue::new(timing),
+            devices: Devices::new(timing, devices),
             places: Vec::new(),
             under_way: FxHashMap::default(),
         }
@@ -39,20 +45,29 @@ impl Emulated {
         Nanos(self.began.elapsed().as_nanos() as u64)
     }
 
-    fn submit(&mut self, ticket: u32, place: u32, kind: Kind, bytes: u64, buffer: Box<Buffer>) {
-        let class = match kind {
-            Kind::Read => Class::Demand,
-            Kind::Write => Class::Background,
-        };
+    fn submit(&mut self, place: u32, request: Request, buffer: Box<Buffer>) {
+        let devices = self.devices.number();
+        let (device, place) = (place as usize % devices, place as usize / devices);
         let request = Request {
-            id: ticket.into(),
-            kind,
-            class,
-            place: place.into(),
-            bytes,
+            place: place as u64,
+            ..request
         };
-        self.queue.submit(self.now(), request);
-        self.under_way.insert(ticket, buffer);
+        self.under_way.insert(request.id as u32, buffer);
+        self.devices.submit(device, self.now(), request);
+    }
+
+    fn begin_read(&mut self, read: Read, class: Class) {
+        let mut buffer = read.buffer;
+        // No write of the place is under way, so that it holds the same at the end.
+        buffer.0 = *self.holds(read.place).unwrap_or(&ZEROS);
+        let request = Request {
+            id: read.ticket.into(),
+            kind: Kind::Read,
+            class,
+            place: 0,
+            bytes: size_of::<Contents>() as u64,
+        };
+        self.submit(read.place, request, buffer);
     }
 
     fn place(&mut self, place: u32) -> &mut Contents {
@@ -65,16 +80,23 @@ impl Emulated {
 }
 
 impl Slow for Emulated {
-    fn read(&mut self, ticket: u32, place: u32, mut buffer: Box<Buffer>) {
-        // No write of the place is under way, so that it holds the same at the end.
-        buffer.0 = *self.holds(place).unwrap_or(&ZEROS);
-        self.submit(
+    fn read(&mut self, ticket: u32, place: u32, buffer: Box<Buffer>) {
+        let read = Read {
             ticket,
             place,
-            Kind::Read,
-            size_of::<Contents>() as u64,
             buffer,
-        );
+        };
+        self.begin_read(read, Class::Demand);
+    }
+
+    fn read_ahead(&mut self, reads: Vec<Read>) {
+        reads
+            .into_iter()
+            .for_each(|read| self.begin_read(read, Class::Prefetch));
+    }
+
+    fn promote(&mut self, ticket: u32) {
+        self.devices.promote(ticket.into());
     }
 
     fn write(&mut self, ticket: u32, place: u32, write: Write) {
@@ -86,12 +108,21 @@ impl Slow for Emulated {
             }
         }
         let bytes = u64::from(write.lines.count_ones()) * LINE_BYTES as u64;
-        self.submit(ticket, place, Kind::Write, bytes, write.buffer);
+        let request = Request {
+            id: ticket.into(),
+            kind: Kind::Write,
+            class: Class::Background,
+            place: 0,
+            bytes,
+        };
+        self.submit(place, request, write.buffer);
     }
 
     fn done(&mut self) -> Option<Done> {
-        self.queue.next_completion()?;
-        let ticket = self.queue.complete(self.now())?.request.id as u32;
+        if self.devices.next_completion()? > self.now() {
+            return None;
+        }
+        let ticket = self.devices.complete()?.request.id as u32;
         let buffer = self.under_way.remove(&ticket)?;
         let result = Ok(());
         Some(Done {
@@ -102,7 +133,7 @@ impl Slow for Emulated {
     }
 
     fn wait(&self) -> Wait {
-        let next = self.queue.next_completion();
+        let next = self.devices.next_completion();
         next.map_or(Wait::Idle, |at| {
             Wait::Until(self.began + Duration::from_nanos(at.0))
         })
@@ -121,6 +152,8 @@ impl Slow for Emulated {
 
 #[cfg(test)]
 mod tests {
+    use terrace_device::{Deadlines, Order};
+
     use super::*;
 
     fn emulated(read: u64, channels: u32) -> Emulated {
@@ -176,5 +209,45 @@ mod tests {
         assert_eq!(finished(&mut memory).ticket, 1);
         assert!(began.elapsed() >= Duration::from_millis(2));
         assert_eq!(memory.wait(), Wait::Idle);
+    }
+
+    /// Of two devices, one has the even places and one the odd ones.
+    #[test]
+    fn devices_serve_places_in_turn() {
+        let timing = Timing {
+            read: Nanos(20_000_000),
+            channels: 1,
+            ..Timing::default()
+        };
+        let mut memory = Emulated::of_devices(timing, 2);
+        let began = Instant::now();
+        for (ticket, place) in [(0, 4), (1, 6), (2, 5)] {
+            memory.read(ticket, place, Buffer::zeroed());
+        }
+        let tickets = [(); 3].map(|()| finished(&mut memory).ticket);
+        // The second read of the even places waits for the first.
+        assert_eq!((tickets[0].min(tickets[1]), tickets[2]), (0, 1));
+        assert!(began.elapsed() >= Duration::from_millis(40));
+        assert_eq!(memory.wait(), Wait::Idle);
+    }
+
+    #[test]
+    fn a_read_ahead_goes_first_once_a_thread_waits_for_it() {
+        let mut memory = Emulated::new(Timing {
+            read: Nanos(5_000_000),
+            channels: 1,
+            order: Order::Deadline(Deadlines::default()),
+            ..Timing::default()
+        });
+        let read = |ticket| Read {
+            ticket,
+            place: ticket,
+            buffer: Buffer::zeroed(),
+        };
+        memory.read_ahead(vec![read(0), read(1), read(2)]);
+        memory.read(3, 3, Buffer::zeroed());
+        memory.promote(2);
+        let tickets = [(); 4].map(|()| finished(&mut memory).ticket);
+        assert_eq!(tickets, [0, 3, 2, 1]);
     }
 }

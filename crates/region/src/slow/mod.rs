@@ -86,6 +86,10 @@ pub trait Slow: Send {
         }
     }
 
+    /// Tells that a thread waits for a read that [`Slow::read_ahead`] has begun. A memory that serves
+    /// all reads in their turn has nothing to do.
+    fn promote(&mut self, _ticket: u32) {}
+
     /// Begins to write a place.
     fn write(&mut self, ticket: u32, place: u32, write: Write);
 

@@ -10,7 +10,6 @@ mod choice;
 mod cost;
 mod count;
 mod counting;
-mod devices;
 mod dram;
 mod front;
 mod grid;

@@ -3,14 +3,13 @@
 //!
 //! To add one: a field in [`PageMachine`], an entry here, and its use in the simulation.
 
-use std::mem::discriminant;
 use std::sync::Arc;
 
 use terrace_base::count::whole;
 use terrace_base::schema::{Field, Unit, Unsigned, fields};
 use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_device::lifetime::Endurance;
-use terrace_device::{Catalogue, Deadlines, Energy, Figure, Order};
+use terrace_device::{Catalogue, Energy, Figure, Order};
 use terrace_policy::eviction;
 use terrace_policy::migration;
 use terrace_policy::registry::split_list;
@@ -253,7 +252,7 @@ fn tier() -> Vec<Setting> {
         /// the classes), elevator (by place, as Linux's deadline scheduler), deadline (faults
         /// before prefetches before writes)
         "order" "NAME": parsed(order), default("deadline"), idle(has_no_faults),
-            column("order", "order", Unit::None, |m| order_name(m.tier.timing.order));
+            column("order", "order", Unit::None, |m| m.tier.timing.order.name());
         /// bytes that may be written to the tier, as on the data sheet of a drive: 600TBW, 1.2PBW
         "endurance" "TBW": quantity(Endurance::parse, |m, endurance| m.tier.rated = Some(endurance)),
             otherwise("that of the memory's cells, all written evenly"),
@@ -472,31 +471,14 @@ fn threads(text: &str) -> Result<Set> {
     }))
 }
 
-/// Returns the orders in which a device can serve requests, by name.
-fn orders() -> [(&'static str, Order); 4] {
-    [
-        ("plain", Order::Plain),
-        ("round-robin", Order::RoundRobin),
-        ("elevator", Order::Elevator),
-        ("deadline", Order::Deadline(Deadlines::default())),
-    ]
-}
-
 /// Reads the name of an order.
 fn order(text: &str) -> Result<Set> {
-    let known = orders().into_iter().find(|(name, _)| *name == text);
+    let known = Order::named().into_iter().find(|(name, _)| *name == text);
     let (_, order) = known.ok_or_else(|| {
-        let names = orders().map(|(name, _)| name).join(", ");
+        let names = Order::named().map(|(name, _)| name).join(", ");
         Error::usage(format!("there is no order `{text}`; there are: {names}"))
     })?;
     Ok(Set::plain(move |m| m.tier.timing.order = order))
-}
-
-/// Returns the name of an order, whatever its deadlines.
-fn order_name(order: Order) -> &'static str {
-    let same = |known: &Order| discriminant(known) == discriminant(&order);
-    let known = orders().into_iter().find(|(_, known)| same(known));
-    known.map_or("", |(name, _)| name)
 }
 
 /// Reads an amount of DRAM.

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use terrace_base::{Error, Nanos, Result};
+use terrace_device::Devices;
 use terrace_policy::Location;
 use terrace_policy::eviction::Eviction;
 use terrace_policy::prefetch::{Engine, LifeStory};
@@ -29,7 +30,6 @@ use terrace_trace::order::Point;
 use self::readahead::Readahead;
 use super::buffer::EvictionBuffer;
 use super::count::{Counts, Latencies, Times};
-use super::devices::Devices;
 use super::lines::Lines;
 use super::middle::MiddlePages;
 use super::outcome::{Clock, Reading};

@@ -84,7 +84,7 @@ impl Simulation {
         let engine = self.engine.as_mut()?;
         let (store, devices, middle) = (&self.store, &self.devices, &self.middle);
         let mut memory = view(store, &*self.replacement, pages);
-        let at = if any || devices.is_one() {
+        let at = if any || devices.number() == 1 {
             engine.next(&mut memory)
         } else {
             engine.next_of(&mut memory, |at| {
