@@ -6,7 +6,7 @@
 //! partition. Under RRIP that is the order of predicted intervals, and of alike ones the last way
 //! first. What follows from it is ours:
 //!
-//! - The victim is the first clean line among the others that would leave, or else the first of all.
+//! - The victim is the first clean line among the others that would leave, or the first of all.
 //!   All intervals grow until the victim's is the longest, and none beyond that: if they grew only
 //!   until some line's is, a dirty line that is kept would end the ageing of its set.
 //! - A new line comes in as in SRRIP. If it goes low, behind n others, it has the interval of the
