@@ -167,7 +167,8 @@ def tables(results, paper):
 def live_tables():
     live = json.loads((FOLDER / "live.json").read_text())
     found = {"live": live_table(live), "flash-time": flash_time_table(live)}
-    return found | ({"live-series": live_series_table(live)} if "series" in live else {})
+    others = {"series": live_series_table, "whole": live_whole_table}
+    return found | {f"live-{name}": shown(live) for name, shown in others.items() if name in live}
 
 
 def unmodified_table(results):
@@ -245,6 +246,18 @@ def live_table(live):
                      megabytes(alone), megabytes(with_programs)])
     return table(["DRAM, GB", "factor of the flash", "DRAM hits", "simulated", "flash hits", "simulated", "read, MB/s", "range",
                   "simulated", "simulated, and the programs"], rows)
+
+
+def live_whole_table(live):
+    """Returns the same of the runs at the slides' own size, one of each kind."""
+    rows = []
+    for run in live["whole"]:
+        hits = [percent(found) if run["factor"] or at == 0 else "" for at, of in enumerate(("dram_hit_rate", "flash_hit_rate"))
+                for found in (run[of], run["simulated"][of])]
+        rates = [megabytes(run["read_bytes"] / seconds) for seconds in (run["seconds"], run["simulated"]["seconds"])]
+        rows.append([run["dram_gb"], run["factor"] or "no flash", *hits, f"{run['seconds']:,.0f}", *rates])
+    return table(["DRAM, GB", "factor of the flash", "DRAM hits", "simulated", "flash hits", "simulated", "time, s", "read, MB/s",
+                  "simulated"], rows)
 
 
 def live_kinds(live):
