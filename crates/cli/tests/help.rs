@@ -167,7 +167,7 @@ fn long_help_tells_no_lists_that_are_told_elsewhere() {
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(help.contains("terrace list "), "{command}: {help}");
         for word in [
-            "- stride:",
+            "- vldp:",
             "- s3fifo:",
             "- stacked-dram:",
             "lifetime_years:",
