@@ -62,13 +62,18 @@ SCRIPTS = {
     ],
     "fedorov-2016-ch2": [
         repeat(quick=True),
+        Script("ahead.py", ("ahead.json",)),
         Script("halves.py", ("halves.json",), needs=(SOURCES, DATA)),
         Script("times.py", ("times.json",), needs=(SOURCES, DATA)),
         Script("ahead.py", ("ahead.json",)),
     ],
     "fedorov-2016-ch3": [repeat(quick=True), Script("live.py", ("live.json",), root=True)],
     "fedorov-2016-ch4": [repeat(needs=("TERRACE_DATA",))],
-    "fedorov-2016-ch5": [repeat(quick=True), Script("large.py", ("large.json",))],
+    "fedorov-2016-ch5": [
+        repeat(quick=True),
+        Script("large.py", ("large.json",)),
+        Script("spark_live.py", ("spark-live.json",), root=True),
+    ],
     "kannan-2013": [repeat(quick=True)],
     "koob-2010": [
         repeat(quick=True),

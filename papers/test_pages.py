@@ -16,8 +16,8 @@ PAGES = [pages.Page(name) for name in pages.FOLDERS]
 # Tables made from other files: what was measured live, and what has results of its own; and one of words.
 OF_OTHER_FILES = {
     "ahead", "bandwidths", "climbing", "flash-time", "live", "live-alone", "large", "live-lengths", "live-series",
-    "live-whole",
-    "migration", "migration-earlier", "spark", "static", "technologies", "times", "times-programs"}
+    "live-whole", "migration", "migration-earlier", "spark", "spark-live", "spark-live-pages", "static", "technologies",
+    "times", "times-programs"}
 
 
 def is_of_another_file(table):

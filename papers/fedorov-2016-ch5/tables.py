@@ -6,6 +6,7 @@ from statistics import median
 
 import ablations
 import kernels
+import spark_live
 from common import geometric_mean, known_mean, mean, percent, table
 from ways import (
     CONSTITUENTS,
@@ -109,6 +110,7 @@ def tables(results, paper):
     parts["groups"] = groups_table(layouts["readahead"])
     if LARGE.exists():
         parts["large"] = large_table(json.loads(LARGE.read_text()))
+    parts |= spark_live.tables()
     parts["spark"] = spark_table(json.loads(SPARK.read_text()), {50: {"no readahead": "1 %, up to 6 %", "10 devices": "7 %"} | slow,
                                                                  10: fast})
     parts["live"] = live_table(json.loads(LIVE.read_text()))
