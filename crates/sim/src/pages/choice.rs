@@ -45,6 +45,7 @@ impl Choice {
         machine.dram_pages = pages("DRAM", self.dram, footprint, machine.inclusion)?;
         if let (Some(middle), Some(size)) = (&mut machine.middle, self.middle) {
             middle.pages = pages("‘middle’", size, footprint, Inclusion::Inclusive)?;
+            middle.timing.order = machine.tier.timing.order;
         }
         // A machine that fetches nothing ahead has no part of DRAM for fetched pages.
         if let Prefetch::Off = machine.prefetch {

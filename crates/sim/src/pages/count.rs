@@ -53,11 +53,11 @@ figures! {
         line_writebacks,
         /// first touches of a page, which read nothing
         first_touches,
-        /// misses for which the page had to be read from the tier
+        /// misses for which the page had to be read from the tier, or from the memory of --middle
         full_misses,
         /// misses on a page that was being read already
         partial_misses,
-        /// misses on a page in the eviction buffer, which read nothing
+        /// misses on a page on its way out of DRAM, which read nothing
         rescues,
         /// pages that left DRAM
         evictions,
@@ -146,7 +146,7 @@ figures! {
 figures! {
     /// Sums and numbers of waits.
     Latencies: u64, None; {
-        /// faults on pages of the tier that ended: full and partial misses
+        /// faults on pages behind DRAM that ended: full and partial misses
         faults,
         /// nanoseconds from the touch to the mapped page, summed over these faults (Fedorov 2016,
         /// figure 5.4)

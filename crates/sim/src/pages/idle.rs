@@ -2,11 +2,36 @@
 
 use super::settings::{PageMachine, Prefetch};
 
+/// The migration policy that moves nothing.
+const NEVER: &str = "never";
+
 /// Settings of pages that come in by faults.
 pub(super) fn has_no_faults(m: &PageMachine) -> Option<&'static str> {
     let none =
         "slow memory serves lines by itself under ‘migration’, and no page comes in by a fault";
     m.migration.bypasses().then_some(none)
+}
+
+/// Settings of times.
+pub(super) fn has_no_clock(m: &PageMachine) -> Option<&'static str> {
+    (m.tier.untimed).then_some("‘memory’ none has no clock")
+}
+
+/// Settings of what waits for a device.
+pub(super) fn has_no_device(m: &PageMachine) -> Option<&'static str> {
+    has_no_faults(m).or_else(|| has_no_clock(m))
+}
+
+/// Settings of the eviction buffer.
+pub(super) fn has_no_buffer(m: &PageMachine) -> Option<&'static str> {
+    let staged = (m.staging > 0).then_some("‘staging’ takes its place");
+    has_no_device(m).or(staged)
+}
+
+/// Settings of pages that move, and of what decides over them.
+pub(super) fn moves_nothing(m: &PageMachine) -> Option<&'static str> {
+    let never = m.migration.entry().name == NEVER;
+    serves_no_lines(m).or(never.then_some("no page moves under ‘migration’ never"))
 }
 
 /// Settings of slow memory that serves lines.
@@ -88,6 +113,11 @@ mod tests {
                 &[],
             ),
             (&[("channels", "4")], &[]),
+            (&[lines, ("migration", "never"), ("fill", "page")], &["fill"]),
+            (&[lines, ("migration", "hot"), ("fill", "page")], &[]),
+            (&[("memory", "none"), ("access-time", "1us")], &["access-time"]),
+            (&[("memory", "none"), ("eviction-buffer", "8")], &["eviction-buffer"]),
+            (&[("staging", "4"), ("eviction-buffer", "8")], &["eviction-buffer"]),
             (
                 &[("slow-line", "3ns"), ("fill", "sectors")],
                 &["slow-line", "fill"],

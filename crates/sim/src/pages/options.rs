@@ -20,8 +20,8 @@ use super::choice::Choice;
 use super::cost::FaultCost;
 use super::dram::Dram;
 use super::idle::{
-    asks_no_scheme, fetches_nothing, has_no_faults, reads_nothing_around, serves_no_lines,
-    shares_no_bandwidth,
+    asks_no_scheme, fetches_nothing, has_no_buffer, has_no_clock, has_no_device, has_no_faults,
+    moves_nothing, reads_nothing_around, serves_no_lines, shares_no_bandwidth,
 };
 use super::levelling;
 use super::names::{Bandwidth, Picos, parse_latency, parse_prefetch};
@@ -103,11 +103,15 @@ fn policies() -> Vec<Setting> {
         "middle" "NAME:SIZE": parsed(middle), default("none"),
             details("A page that leaves DRAM goes there, and the page that has been there for longest goes on where there \
                      is no room; it is written to the last memory if that has no copy of it. A page that is touched comes \
-                     back to DRAM and leaves it. A share is one of the footprint."),
+                     back to DRAM and leaves it. It is one device, with the order of --order. A share is one of the footprint."),
             column("middle", "middle", Unit::None, |m| m.middle.as_ref().map(ToString::to_string)),
             fields(fields! { PageMachine;
                 /// pages of the memory between; null: there is none
                 "middle_pages" Pages |m| m.middle.as_ref().map(|middle| middle.pages);
+                /// latency of a page read from it
+                "middle_read_ns" Nanos |m| m.middle.as_ref().map(|middle| middle.timing.read);
+                /// latency of a page write to it
+                "middle_write_ns" Nanos |m| m.middle.as_ref().map(|middle| middle.timing.write);
             });
         /// what stays in DRAM
         "replacement" "NAME": new(Values::List(Arc::new(policies_of))), default("lru"), common(),
@@ -159,7 +163,7 @@ fn policies() -> Vec<Setting> {
             column("inclusion", "inclusion", Unit::None, |m| m.inclusion);
         /// evicted pages that wait in DRAM to be written in the background; 0: faults wait
         "eviction-buffer" "PAGES": number(0..=65536, |m, pages| m.eviction_buffer = pages), default("64"),
-            idle(has_no_faults),
+            idle(has_no_buffer),
             column("buffer", "eviction_buffer", Unit::None, |m| m.eviction_buffer);
         /// evicted pages that stay in DRAM, of its pages, until their room is needed; 0: none
         "staging" "PAGES": number(0..=65536, |m, pages| m.staging = pages), default("0"),
@@ -174,17 +178,17 @@ fn policies() -> Vec<Setting> {
 fn costs() -> Vec<Setting> {
     settings! { PageMachine;
         /// what a fault costs beyond the device
-        "fault-cost" "NAME": quantity(FaultCost::parse, |m, cost| m.fault = cost), default("linux"),
+        "fault-cost" "NAME": quantity(FaultCost::parse, |m, cost| m.fault = cost), default("linux"), idle(has_no_clock),
             details("Listed by `terrace list fault-costs`; a number is the cycles at 1.9 GHz of a whole fault \
                      (Oskin & Loh 2015, figure 2)."),
             column("fault cost", "fault_cost", Unit::None, |m| m.fault.name.clone()),
             with(|field| field.json("fault.name")),
             fields(parts());
         /// how other processors learn of an evicted page
-        "shootdown" "SHOOTDOWN": named(|m, way| m.fault.shootdown = way),
+        "shootdown" "SHOOTDOWN": named(|m, way| m.fault.shootdown = way), idle(has_no_clock),
             otherwise("that of the fault cost"), shown("shoot-down", "shootdown");
         /// threads that a shoot-down reaches
-        "threads" "N": parsed(threads), otherwise("those of the program"),
+        "threads" "N": parsed(threads), otherwise("those of the program"), idle(has_no_clock),
             column("threads", "threads", Unit::None, |m| m.threads);
     }
 }
@@ -221,7 +225,7 @@ fn parts() -> Vec<Field<PageMachine>> {
 fn tier() -> Vec<Setting> {
     settings! { PageMachine;
         /// latency of a page read
-        "read-latency" "TIME": quantity(parse_latency, |m, time| m.tier.timing.read = time),
+        "read-latency" "TIME": quantity(parse_latency, |m, time| m.tier.timing.read = time), idle(has_no_faults),
             details("Written as 25us."), otherwise("that of the memory"),
             column("read latency", "read_ns", Unit::Nanos, |m| m.tier.timing.read);
         /// latency of a page write
@@ -251,7 +255,7 @@ fn tier() -> Vec<Setting> {
         /// which waiting request goes next: plain (first come, first served), round-robin (over
         /// the classes), elevator (by place, as Linux's deadline scheduler), deadline (faults
         /// before prefetches before writes)
-        "order" "NAME": parsed(order), default("deadline"), idle(has_no_faults),
+        "order" "NAME": parsed(order), default("deadline"), idle(has_no_device),
             column("order", "order", Unit::None, |m| m.tier.timing.order.name());
         /// bytes that may be written to the tier, as on the data sheet of a drive: 600TBW, 1.2PBW
         "endurance" "TBW": quantity(Endurance::parse, |m, endurance| m.tier.rated = Some(endurance)),
@@ -289,7 +293,7 @@ fn lines() -> Vec<Setting> {
                      is room in DRAM. With --migration never that is static placement alone."),
             column("place", "place", Unit::None, |m| m.place.as_ref().map(|place| place.path.display().to_string()));
         /// time of an access to a line of DRAM, beside the instructions
-        "fast-line" "TIME": quantity(Picos::parse, |m, time| m.fast_line_ps = time.0), default("0ns"),
+        "fast-line" "TIME": quantity(Picos::parse, |m, time| m.fast_line_ps = time.0), default("0ns"), idle(has_no_clock),
             column("fast line", "fast_line_ps", Unit::Picos, |m| m.fast_line_ps);
         /// time of an access to a line of slow memory under --migration
         "slow-line" "TIME": quantity(Picos::parse, |m, time| {
@@ -312,11 +316,11 @@ fn lines() -> Vec<Setting> {
             column("fast channels", "fast_channels", Unit::None, |m| m.fast_bandwidth.map(|_| m.fast_channels));
         /// what moves at once under --migration: a page, or those lines of it that are used, each
         /// at its first use
-        "fill" "FILL": named(|m, fill| m.fill = fill), idle(serves_no_lines),
+        "fill" "FILL": named(|m, fill| m.fill = fill), idle(moves_nothing),
             column("fill", "fill", Unit::None, |m| m.fill);
         /// time of an access that a policy of --migration samples
         "sample-time" "TIME": quantity(parse_latency, |m, time| m.sample = time), default("0ns"),
-            idle(serves_no_lines),
+            idle(moves_nothing),
             details("0 where slow memory counts by itself (CXL 3.2, hot-page monitoring). Samples of the processor \
                      cost some 200ns each."),
             column("sample", "sample_time_ns", Unit::Nanos, |m| m.sample);
@@ -361,13 +365,14 @@ fn driving() -> Vec<Setting> {
     settings! { PageMachine;
         /// time of an instruction, page faults aside
         "instruction-time" "TIME": quantity(Picos::parse, |m, time| m.instruction_ps = time.0), default("0.5ns"),
+            idle(has_no_clock),
             column("instruction", "instruction_ps", Unit::Picos, |m| m.instruction_ps);
         /// time between two accesses of a trace that does not count instructions
-        "access-time" "TIME": quantity(parse_latency, |m, time| m.access = time), default("100ns"),
+        "access-time" "TIME": quantity(parse_latency, |m, time| m.access = time), default("100ns"), idle(has_no_clock),
             column("access", "access_ns", Unit::Nanos, |m| m.access);
         /// what decides when a thread goes on: what was recorded of its creation, waits and wakes,
         /// or nothing, so that all threads begin together
-        "thread-order" "ORDER": named(|m, order| m.thread_order = order),
+        "thread-order" "ORDER": named(|m, order| m.thread_order = order), idle(has_no_clock),
             details("A trace without such a record leaves it to the place of a thread's accesses in it."),
             column("thread order", "thread_order", Unit::None, |m| m.thread_order);
         /// what pages hold before they are touched first: nothing, so that the first touch counts
