@@ -113,11 +113,23 @@ mod tests {
                 &[],
             ),
             (&[("channels", "4")], &[]),
-            (&[lines, ("migration", "never"), ("fill", "page")], &["fill"]),
+            (
+                &[lines, ("migration", "never"), ("fill", "page")],
+                &["fill"],
+            ),
             (&[lines, ("migration", "hot"), ("fill", "page")], &[]),
-            (&[("memory", "none"), ("access-time", "1us")], &["access-time"]),
-            (&[("memory", "none"), ("eviction-buffer", "8")], &["eviction-buffer"]),
-            (&[("staging", "4"), ("eviction-buffer", "8")], &["eviction-buffer"]),
+            (
+                &[("memory", "none"), ("access-time", "1us")],
+                &["access-time"],
+            ),
+            (
+                &[("memory", "none"), ("eviction-buffer", "8")],
+                &["eviction-buffer"],
+            ),
+            (
+                &[("staging", "4"), ("eviction-buffer", "8")],
+                &["eviction-buffer"],
+            ),
             (
                 &[("slow-line", "3ns"), ("fill", "sectors")],
                 &["slow-line", "fill"],
