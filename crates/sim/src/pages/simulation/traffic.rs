@@ -68,7 +68,7 @@ impl Simulation {
         if self.threads.iter().any(waits) {
             return;
         }
-        while !self.is_over_full() && (all || self.devices.any_idle()) {
+        while !self.is_over_full() && (all || self.has_idle_device()) {
             let Some(page) = self.next_hint(all, pages) else {
                 return;
             };
@@ -79,12 +79,19 @@ impl Simulation {
         }
     }
 
+    /// Returns whether a device of the tier has an idle channel. A page of the middle memory is
+    /// fetched ahead in its turn among the others.
+    fn has_idle_device(&self) -> bool {
+        let devices = self.settings.tier.devices.max(1) as usize;
+        (0..devices).any(|device| self.devices.is_idle(device))
+    }
+
     /// Returns the next page to fetch ahead: of any device if `any`, else of an idle one.
     fn next_hint(&mut self, any: bool, pages: &PageTable) -> Option<PageId> {
         let engine = self.engine.as_mut()?;
         let (store, devices, middle) = (&self.store, &self.devices, &self.middle);
         let mut memory = view(store, &*self.replacement, pages);
-        let at = if any || devices.number() == 1 {
+        let at = if any || self.settings.tier.devices <= 1 {
             engine.next(&mut memory)
         } else {
             engine.next_of(&mut memory, |at| {
