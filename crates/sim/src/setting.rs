@@ -384,7 +384,8 @@ pub fn all<M: Machine>() -> Vec<Setting<M>> {
     settings.flat_map(|(_, settings)| settings).collect()
 }
 
-/// Returns a sentence for each of the `asked` settings that changes nothing on any of these machines.
+/// Returns a sentence for each of the `asked` settings that changes nothing on any of these
+/// machines.
 pub fn idle<'m, M: Machine>(
     asked: &[&str],
     machines: impl Iterator<Item = &'m M> + Clone,

@@ -6,9 +6,9 @@ use terrace_policy::PAGE_BYTES;
 use terrace_sim::pages::{FaultCost, Machine, Measured, Shootdown};
 
 /// Returns the machine of a calibration. The sums are measured: a first touch, the touch of a page
-/// in the swap cache, a fault with and without an eviction, an eviction that writes, and a call that
-/// has a page fetched, which takes what readahead does for each page beside the fault's. The split of a
-/// cached page's touch into trap and map is not measured, and makes no difference.
+/// in the swap cache, a fault with and without an eviction, an eviction that writes, and a call
+/// that has a page fetched, which takes what readahead does for each page beside the fault's. The
+/// split of a cached page's touch into trap and map is not measured, and makes no difference.
 pub fn machine(calibration: &Calibration) -> Machine {
     let swap = &calibration.swap;
     let cached = swap.cached_touch.min(swap.first_touch);

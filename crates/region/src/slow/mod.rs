@@ -86,8 +86,8 @@ pub trait Slow: Send {
         }
     }
 
-    /// Tells that a thread waits for a read that [`Slow::read_ahead`] has begun. A memory that serves
-    /// all reads in their turn has nothing to do.
+    /// Tells that a thread waits for a read that [`Slow::read_ahead`] has begun. A memory that
+    /// serves all reads in their turn has nothing to do.
     fn promote(&mut self, _ticket: u32) {}
 
     /// Begins to write a place.

@@ -67,8 +67,8 @@ impl Ahead {
         self.asked.take()
     }
 
-    /// Returns the lines to be read ahead, if they are not there, after an instruction has asked for
-    /// one.
+    /// Returns the lines to be read ahead, if they are not there, after an instruction has asked
+    /// for one.
     pub fn after(&mut self, line: u64, ip: u64) -> impl Iterator<Item = u64> + use<> {
         self.prefetcher.ahead(line, ip)
     }

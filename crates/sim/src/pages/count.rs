@@ -127,8 +127,8 @@ figures! {
         shootdown,
         /// waiting for room in the eviction buffer
         evict,
-        /// handing work to the predictor, or pages that readahead fetches to the device, and waiting for
-        /// synchronous prefetches
+        /// handing work to the predictor, or pages that readahead fetches to the device, and
+        /// waiting for synchronous prefetches
         prefetch,
         /// waiting for other threads, as far as the trace shows it
         idle,

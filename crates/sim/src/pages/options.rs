@@ -98,8 +98,8 @@ fn policies() -> Vec<Setting> {
                      and without a clock, which is several times as fast; no page waits to be \
                      written."),
             column("memory", "memory", Unit::None, |m| m.tier.name.clone());
-        /// a memory between DRAM and the one behind it, and its size: pcm:25%, dram:64M; none: there is
-        /// none
+        /// a memory between DRAM and the one behind it, and its size: pcm:25%, dram:64M; none:
+        /// there is none
         "middle" "NAME:SIZE": parsed(middle), default("none"),
             details("A page that leaves DRAM goes there, and the page that has been there for longest goes on where there \
                      is no room; it is written to the last memory if that has no copy of it. A page that is touched comes \

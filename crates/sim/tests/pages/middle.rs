@@ -120,8 +120,9 @@ proptest! {
     }
 
     /// One that has room for all is the tier of a machine with two memories, which keeps no page of
-    /// DRAM. Threads, pages given back and a buffer change nothing of that. All touches write: a page
-    /// that comes back while it is being written has a copy in the tier, and none in the middle.
+    /// DRAM. Threads, pages given back and a buffer change nothing of that. All touches write: a
+    /// page that comes back while it is being written has a copy in the tier, and none in the
+    /// middle.
     #[test]
     fn room_for_all_is_a_tier(
         touched in prop::collection::vec((0u16..3, 0u64..40), 1..300),

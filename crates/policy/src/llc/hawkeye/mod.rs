@@ -20,10 +20,10 @@
 //! they bring in is averse, as in that entry. Loads and stores are treated alike.
 //!
 //! Prefetches, which the paper does not have, are that entry's: the instruction that causes them
-//! has other counters for them than for its loads. A line is kept for a load or store alone, so that
-//! no verdict is passed where a prefetch requests it again; unless OPT had room for it and no more
-//! than three requests lie between, which is a good sign. `storage_bits` leaves the counters of
-//! prefetches out.
+//! has other counters for them than for its loads. A line is kept for a load or store alone, so
+//! that no verdict is passed where a prefetch requests it again; unless OPT had room for it and no
+//! more than three requests lie between, which is a good sign. `storage_bits` leaves the counters
+//! of prefetches out.
 
 mod optgen;
 
