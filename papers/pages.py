@@ -17,9 +17,8 @@ from pathlib import Path
 PAPERS = Path(__file__).resolve().parent
 sys.path.insert(0, str(PAPERS))
 
-from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError  # noqa: E402
-
 import common  # noqa: E402
+from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError  # noqa: E402
 from source import NUMBER, Source, Wrong, places, word  # noqa: E402
 
 BOOK = PAPERS.parent / "book" / "src" / "results"
