@@ -123,17 +123,17 @@ def tables():
     if not RESULTS.exists():
         return {}
     times, fetched = [], []
+    ways = [way for way in [*WAYS, FULL] if way != "baseline"]
     for program, latencies in json.loads(RESULTS.read_text())["programs"].items():
         for us, one in latencies.items():
             seconds = {way: median(runs, "seconds") for way, runs in one["runs"].items()}
             base = [run["seconds"] for run in one["runs"]["baseline"]]
-            saved = [percent(1 - seconds[way] / seconds["baseline"]) for way in [*WAYS, FULL] if way != "baseline"]
+            saved = [percent(1 - seconds[way] / seconds["baseline"]) for way in ways]
             times.append([program, f"{us} us", f"{seconds['baseline']:.1f} s ({min(base):.1f} to {max(base):.1f})", *saved])
             for way, runs in one["runs"].items():
                 ahead, used = median(runs, "prefetched"), median(runs, "prefetched_used")
                 fetched.append([program, f"{us} us", way, f"{median(runs, 'fetches'):,.0f}", f"{ahead:,.0f}",
                                 percent(used / ahead) if ahead else "", f"{median(runs, 'evicted_dirty'):,.0f}"])
-    ways = [way for way in [*WAYS, FULL] if way != "baseline"]
     return {"spark-live": table(["program", "latency", "baseline", *ways], times),
             "spark-live-pages": table(["program", "latency", "way", "faults", "fetched ahead", "used", "written"], fetched)}
 

@@ -44,12 +44,8 @@ pub enum Order {
 impl Order {
     /// Returns the orders by name.
     pub fn named() -> [(&'static str, Self); 4] {
-        [
-            ("plain", Self::Plain),
-            ("round-robin", Self::RoundRobin),
-            ("elevator", Self::Elevator),
-            ("deadline", Self::Deadline(Deadlines::default())),
-        ]
+        let deadline = Self::Deadline(Deadlines::default());
+        [Self::Plain, Self::RoundRobin, Self::Elevator, deadline].map(|order| (order.name(), order))
     }
 
     /// Returns the name of an order, whatever its deadlines.

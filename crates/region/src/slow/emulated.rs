@@ -45,11 +45,12 @@ impl Emulated {
         Nanos(self.began.elapsed().as_nanos() as u64)
     }
 
-    fn submit(&mut self, place: u32, request: Request, buffer: Box<Buffer>) {
-        let devices = self.devices.number();
-        let (device, place) = (place as usize % devices, place as usize / devices);
+    /// Submits a request for a place of the memory to the device that has it.
+    fn submit(&mut self, request: Request, buffer: Box<Buffer>) {
+        let devices = self.devices.number() as u64;
+        let device = (request.place % devices) as usize;
         let request = Request {
-            place: place as u64,
+            place: request.place / devices,
             ..request
         };
         self.under_way.insert(request.id as u32, buffer);
@@ -64,10 +65,10 @@ impl Emulated {
             id: read.ticket.into(),
             kind: Kind::Read,
             class,
-            place: 0,
+            place: read.place.into(),
             bytes: size_of::<Contents>() as u64,
         };
-        self.submit(read.place, request, buffer);
+        self.submit(request, buffer);
     }
 
     fn place(&mut self, place: u32) -> &mut Contents {
@@ -112,10 +113,10 @@ impl Slow for Emulated {
             id: ticket.into(),
             kind: Kind::Write,
             class: Class::Background,
-            place: 0,
+            place: place.into(),
             bytes,
         };
-        self.submit(place, request, write.buffer);
+        self.submit(request, write.buffer);
     }
 
     fn done(&mut self) -> Option<Done> {

@@ -14,7 +14,7 @@ pub(super) fn has_no_faults(m: &PageMachine) -> Option<&'static str> {
 
 /// Settings of times.
 pub(super) fn has_no_clock(m: &PageMachine) -> Option<&'static str> {
-    (m.tier.untimed).then_some("‘memory’ none has no clock")
+    m.tier.untimed.then_some("‘memory’ none has no clock")
 }
 
 /// Settings of what waits for a device.

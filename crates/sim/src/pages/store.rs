@@ -72,6 +72,13 @@ impl Flags {
         self.any(Self::ZEROS) && !self.any(Self::FILE)
     }
 
+    /// Returns whether a page that leaves need not be written: the tier has a copy that is up to
+    /// date, or the page is as it began.
+    #[inline]
+    pub(super) fn need_no_write(self) -> bool {
+        self.any(Self::TIER) && !self.any(Self::DIRTY) || self.any(Self::UNWRITTEN)
+    }
+
     /// Returns whether any of the flags `these` is set.
     #[inline]
     pub(super) fn any(self, these: Self) -> bool {

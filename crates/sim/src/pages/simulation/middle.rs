@@ -46,9 +46,7 @@ impl Simulation {
 
     /// Has a page of the middle memory written to the tier, if that has no copy that is up to date.
     fn go_on_to_tier(&mut self, page: PageId, now: Nanos) {
-        let flags = self.store.flags(page);
-        let has_copy = flags.any(Flags::TIER) && !flags.any(Flags::DIRTY);
-        if has_copy || flags.any(Flags::UNWRITTEN) {
+        if self.store.flags(page).need_no_write() {
             return;
         }
         if let Some(middle) = &mut self.middle {

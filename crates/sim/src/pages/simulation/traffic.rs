@@ -209,8 +209,7 @@ impl Simulation {
             self.buffer.push(page, &mut self.store);
             return Departure::New;
         }
-        let has_copy = flags.any(Flags::TIER) && !flags.any(Flags::DIRTY);
-        if has_copy || flags.any(Flags::UNWRITTEN) {
+        if flags.need_no_write() {
             if let Some(writes) = &mut self.writes {
                 writes.leave(page, false);
             }
