@@ -4,8 +4,8 @@ Usage: BENCH_SOURCES=FOLDER BENCH_DATA=FOLDER validate.py record [PROGRAM...] | 
 
 Five are of the live benchmarks, with smaller arrays, and five are applications of the papers. `record` records their
 pages, which takes no idle machine. `off` measures the series of single pages, and `readahead` that of the kernel's
-readahead with the machine's vm.page-cluster; both need an idle machine, and root. Results are in results.json, and
---fill makes the README's tables of them.
+readahead with the machine's vm.page-cluster; both need an idle machine, root, and taskset(1) with the processor that the
+disk interrupts. Results are in results.json, and --fill makes the README's tables of them.
 """
 
 import json
@@ -94,6 +94,7 @@ def measure(series, names):
         run("validate", "--quiet", "--dram", "50%", "--prefetch", series, "--repeat", "3", "--trace", trace(name),
             f"--json={found}", "--", *command(name))
         document = json.loads(found.read_text().replace(str(DATA), "$BENCH_DATA"))
+        document["processors"] = sorted(os.sched_getaffinity(0))
         kept.setdefault(series, {})[name] = document
         common.write_json(RESULTS, kept)
 

@@ -1,6 +1,6 @@
 """SparkBench on an unmodified JVM in extended memory: figures 5.7 to 5.9 on emulated devices in real time.
 
-Usage: spark_live.py [--repeat N] [--latency US ...] [PROGRAM ...]    as root, on an idle machine; a quarter of an hour each
+Usage: spark_live.py [PROGRAM ...] [--repeat N] [--latency US ...]    as root, on an idle machine; a quarter of an hour each
 
 The JVM's heap is extended memory of `terrace extend`: the pager in user space has the queue, the devices and the
 predictors, and the kernel is as it is. Half of what the JVM touches is DRAM. The latencies, one and ten devices, and the
@@ -27,7 +27,16 @@ from common import percent, say, table  # noqa: E402
 RESULTS = FOLDER / "spark-live.json"
 PROGRAMS = FOLDER.parent.parent / "benches" / "osvpp" / "programs"
 # The heap in MiB, and the size of the input.
-SIZES = {"pagerank": (128, 500), "connected_component": (128, 500), "kmeans": (128, 60000)}
+SIZES = {
+    "pagerank": (128, 500),
+    "connected_component": (128, 500),
+    "strongly_connected_component": (128, 60),
+    "triangle_count": (128, 500),
+    "pregel_ops": (128, 500),
+    "svdplusplus": (128, 5000),
+    "kmeans": (128, 15000),
+    "decision_tree": (128, 15000),
+}
 # The devices with their order, and what is fetched ahead. The kernel's block of eight pages (corp) on one device stands for
 # its readahead.
 WAYS = {
