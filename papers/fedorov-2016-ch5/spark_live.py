@@ -127,23 +127,34 @@ def median(runs, key):
     return statistics.median(run[key] for run in runs)
 
 
+def measured():
+    """Returns the programs at the latencies at which every way has run, the slower latency first."""
+    programs = json.loads(RESULTS.read_text())["programs"]
+    several = [(program, us, one) for program, latencies in programs.items() for us, one in latencies.items()]
+    return [(program, us, one) for program, us, one in sorted(several, key=lambda of: -int(of[1]))
+            if one["runs"].keys() >= {FULL, *WAYS}]
+
+
 def tables():
     """Shows what each way saves of the baseline's time, and what it fetches."""
     if not RESULTS.exists():
         return {}
     times, fetched = [], []
     ways = [way for way in [*WAYS, FULL] if way != "baseline"]
-    for program, latencies in json.loads(RESULTS.read_text())["programs"].items():
-        for us, one in latencies.items():
-            seconds = {way: median(runs, "seconds") for way, runs in one["runs"].items()}
-            base = [run["seconds"] for run in one["runs"]["baseline"]]
-            saved = [percent(1 - seconds[way] / seconds["baseline"]) for way in ways]
-            times.append([program, f"{us} us", f"{seconds['baseline']:.1f} s ({min(base):.1f} to {max(base):.1f})", *saved])
-            for way, runs in one["runs"].items():
-                ahead, used = median(runs, "prefetched"), median(runs, "prefetched_used")
-                fetched.append([program, f"{us} us", way, f"{median(runs, 'fetches'):,.0f}", f"{ahead:,.0f}",
-                                percent(used / ahead) if ahead else "", f"{median(runs, 'evicted_dirty'):,.0f}"])
-    return {"spark-live": table(["program", "latency", "baseline", *ways], times),
+    saved = {}
+    for program, us, one in measured():
+        seconds = {way: median(runs, "seconds") for way, runs in one["runs"].items()}
+        base = one["runs"]["baseline"]
+        saved.setdefault(us, []).append([1 - seconds[way] / seconds["baseline"] for way in ways])
+        times.append([program, f"{us} us", str(len(base)), f"{seconds['baseline']:.1f} s", *map(percent, saved[us][-1])])
+        for way, runs in one["runs"].items():
+            ahead, used = median(runs, "prefetched"), median(runs, "prefetched_used")
+            fetched.append([program, f"{us} us", way, f"{median(runs, 'fetches'):,.0f}", f"{ahead:,.0f}",
+                            percent(used / ahead) if ahead else "", f"{median(runs, 'evicted_dirty'):,.0f}"])
+    for us, rows in saved.items():
+        means = map(statistics.mean, zip(*rows, strict=True))
+        times.append([f"average of {len(rows)}", f"{us} us", "", "", *map(percent, means)])
+    return {"spark-live": table(["program", "latency", "rounds", "baseline", *ways], times),
             "spark-live-pages": table(["program", "latency", "way", "faults", "fetched ahead", "used", "written"], fetched)}
 
 

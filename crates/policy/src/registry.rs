@@ -3,11 +3,16 @@
 //!
 //! A policy declares one [`Entry`] in its own file, and its kind lists the entries in
 //! [`Kind::ENTRIES`]. A new kind of policy implements [`Kind`] for the type that makes its
-//! policies.
+//! policies. A policy of another crate is added by [`register`].
 
+use std::any::Any;
 use std::fmt;
+use std::sync::{PoisonError, RwLock};
 
 use crate::params::{Params, Setting};
+
+/// Entries that other crates added, of all kinds.
+static ADDED: RwLock<Vec<&(dyn Any + Send + Sync)>> = RwLock::new(Vec::new());
 
 /// A named policy: what users read about it, and how to make one.
 #[derive(Debug)]
@@ -48,7 +53,7 @@ impl Evidence {
 pub trait Kind: Sized + 'static {
     /// The noun for one policy in messages: `predictor`.
     const NOUN: &'static str;
-    /// All policies of this kind.
+    /// The policies of this kind that stand in its registry.
     const ENTRIES: &'static [Entry<Self>];
     /// Further names that users can write instead, for messages.
     const ALSO: &'static [&'static str] = &[];
@@ -71,10 +76,48 @@ pub trait Kind: Sized + 'static {
     }
 }
 
+/// Adds a policy of another crate to those of its kind: what names a policy, lists or explains
+/// policies knows it from then on. It stays until the process ends.
+///
+/// # Errors
+/// Returns a message if the name is taken or cannot be part of a list, if the help is missing, or
+/// if no policy can be made of the name alone.
+pub fn register<M: Kind + Send + Sync>(entry: Entry<M>) -> Result<&'static Entry<M>, String> {
+    let (name, noun) = (entry.name, M::NOUN);
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Err(format!(
+            "`{name}` is no name for a {noun}: a name has small letters, digits and hyphens"
+        ));
+    }
+    if [entry.summary, entry.paper, entry.when].contains(&"") {
+        return Err(format!(
+            "the {noun} `{name}` needs a summary, its paper or origin, and when to use it"
+        ));
+    }
+    let declared = entry.make.check(Params::default());
+    declared.map_err(|problem| format!("{name}: {problem}"))?;
+    let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
+    let is_taken = added.iter().filter_map(|one| one.downcast_ref::<Entry<M>>());
+    if M::ALSO.contains(&name) || M::ENTRIES.iter().chain(is_taken).any(|one| one.name == name) {
+        return Err(format!("there is a {noun} `{name}` already"));
+    }
+    let entry: &'static Entry<M> = Box::leak(Box::new(entry));
+    added.push(entry);
+    Ok(entry)
+}
+
 impl<M: Kind> Entry<M> {
+    /// Returns all policies of the kind: ours, and behind them those that other crates added.
+    pub fn all() -> Vec<&'static Self> {
+        let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
+        let added = added.iter().filter_map(|one| one.downcast_ref());
+        M::ENTRIES.iter().chain(added).collect()
+    }
+
     /// Returns the entry called `name`.
     pub fn by_name(name: &str) -> Option<&'static Self> {
-        M::ENTRIES.iter().find(|entry| entry.name == name)
+        Self::all().into_iter().find(|entry| entry.name == name)
     }
 
     /// Returns the settings with their defaults.
@@ -102,7 +145,7 @@ impl<M: Kind> Spec<M> {
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, params) = text.split_once(':').unwrap_or((text, ""));
         let entry = Entry::<M>::by_name(name).ok_or_else(|| {
-            let names = M::ENTRIES.iter().map(|entry| entry.name);
+            let names = Entry::<M>::all().into_iter().map(|entry| entry.name);
             let names: Vec<&str> = M::ALSO.iter().copied().chain(names).collect();
             let names = names.join(", ");
             format!("there is no {} `{name}`; there are: {names}", M::NOUN)
@@ -135,7 +178,7 @@ impl<M: Kind> Spec<M> {
                 rest.strip_prefix(*name)
                     .is_some_and(|tail| tail.is_empty() || tail.starts_with('+'))
             };
-            let names = M::ENTRIES.iter().map(|entry| entry.name);
+            let names = Entry::<M>::all().into_iter().map(|entry| entry.name);
             let name = names.filter(fits).max_by_key(|name| name.len());
             specs.push(Self::parse(name.unwrap_or(rest))?);
             match rest[name.map_or(0, str::len)..].strip_prefix('+') {
@@ -237,5 +280,55 @@ pub(crate) fn check<M: Kind>() {
         assert_eq!(spec.to_string(), name);
         let same = M::ENTRIES.iter().filter(|other| other.name == name);
         assert_eq!(same.count(), 1, "{name}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replacement::lru;
+    use crate::replacement::{Entry, Spec};
+
+    fn refusal(change: impl FnOnce(&mut Entry)) -> String {
+        let mut entry = lru::ENTRY;
+        entry.name = "refused";
+        change(&mut entry);
+        register(entry).unwrap_err()
+    }
+
+    #[test]
+    fn a_policy_of_another_crate_is_one_of_its_kind() {
+        let mut entry = lru::ENTRY;
+        entry.name = "of-another-crate";
+        assert!(Entry::by_name(entry.name).is_none());
+        let added = register(entry).unwrap();
+        assert_eq!(Entry::all().last().map(|last| last.name), Some(added.name));
+        let list = Spec::parse_list("of-another-crate,lru").unwrap();
+        assert_eq!(list[0].to_string(), "of-another-crate");
+        let sum = Spec::parse_sum("lru+of-another-crate").unwrap();
+        assert_eq!(sum[1].entry().name, added.name);
+        let error = Spec::parse("of-another").unwrap_err();
+        assert!(error.ends_with(", of-another-crate"), "{error}");
+        // Another kind does not have it.
+        assert!(crate::llc::Spec::parse("of-another-crate").is_err());
+        let twice = refusal(|entry| entry.name = "of-another-crate");
+        assert_eq!(
+            twice,
+            "there is a replacement policy `of-another-crate` already"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_named_or_explained_is_refused() {
+        for name in ["", "a,b", "a:b", "a=b", "a+b", "A", "a b"] {
+            let error = refusal(|entry| entry.name = name);
+            assert!(error.contains("small letters"), "{error}");
+        }
+        assert!(refusal(|entry| entry.name = "lru").contains("already"));
+        assert!(refusal(|entry| entry.summary = "").contains("summary"));
+        let make = crate::replacement::Make::Online(|_, _, _| Err("it has no pages".to_owned()));
+        let error = refusal(|entry| entry.make = make);
+        assert_eq!(error, "refused: it has no pages");
+        assert!(Entry::by_name("refused").is_none());
     }
 }

@@ -10,7 +10,7 @@ use terrace_live::machine::zswap;
 use terrace_live::run::Dram;
 use terrace_policy::eviction;
 use terrace_policy::migration;
-use terrace_policy::prefetch::{Entry, REGISTRY, Spec};
+use terrace_policy::prefetch::{Entry, Spec};
 use terrace_report::lifetime::Endurance;
 
 use super::{AsUser, Meanwhile, Results, SeeLimit, Tier};
@@ -234,7 +234,8 @@ pub fn live(text: &str, others: &str) -> Result<Spec, String> {
         )),
         Some(_) => Spec::parse(text),
         None => {
-            let live = REGISTRY.iter().filter(|entry| !entry.knows_future());
+            let all = Entry::all().into_iter();
+            let live = all.filter(|entry| !entry.knows_future());
             let names: Vec<_> = live.map(|entry| entry.name).collect();
             let names = names.join(", ");
             Err(format!(

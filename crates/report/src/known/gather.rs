@@ -3,7 +3,7 @@
 use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
 use terrace_policy::{admission, eviction, llc, migration, prefetch, replacement, sched, write};
-use terrace_sim::llc::placement::Make;
+use terrace_sim::llc::placement;
 use terrace_sim::pages::{FaultCost, levelling};
 use terrace_trace::Format;
 use terrace_trace::formats::csv;
@@ -21,37 +21,25 @@ pub(super) fn all() -> Vec<Known> {
     );
     let schemes = "--write of sim pages, sweep, extend";
     let levellings = "--levelling of sim pages, sweep";
-    let blocks = terrace_tcam::levelling::Make::ENTRIES;
+    let blocks = "--levelling of tcam replay";
     let turns = "--turn of sim mix, --slice of sched";
     let admitted = "--admission of sim files, mount";
     let early = "--eviction of run, sim pages, sweep";
     [
-        entries("policies", |_| pages, replacement::REGISTRY),
-        entries("policies", |_| lines, llc::REGISTRY),
-        entries("policies", |_| early, eviction::REGISTRY),
+        entries::<replacement::Make>("policies", |_| pages),
+        entries::<llc::Make>("policies", |_| lines),
+        entries::<eviction::Make>("policies", |_| early),
         predictors(),
         memories(),
-        entries("write-schemes", |_| schemes, write::REGISTRY),
-        entries("wear-levellings", |_| levellings, levelling::Make::ENTRIES),
-        entries("turn-policies", |_| turns, sched::REGISTRY),
-        entries("admission", |_| admitted, admission::REGISTRY),
-        entries(
-            "migration",
-            |_| "--migration of sim pages, sweep",
-            migration::REGISTRY,
-        ),
+        entries::<write::Make>("write-schemes", |_| schemes),
+        entries::<levelling::Make>("wear-levellings", |_| levellings),
+        entries::<sched::Make>("turn-policies", |_| turns),
+        entries::<admission::Make>("admission", |_| admitted),
+        entries::<migration::Make>("migration", |_| "--migration of sim pages, sweep"),
         fault_costs(),
-        entries(
-            "placements",
-            |_| "--pages of sim llc, sim mix",
-            Make::ENTRIES,
-        ),
-        entries(
-            "update-policies",
-            |_| "--policy of tcam replay",
-            terrace_tcam::policy::REGISTRY,
-        ),
-        entries("block-levellings", |_| "--levelling of tcam replay", blocks),
+        entries::<placement::Make>("placements", |_| "--pages of sim llc, sim mix"),
+        entries::<terrace_tcam::policy::Make>("update-policies", |_| "--policy of tcam replay"),
+        entries::<terrace_tcam::levelling::Make>("block-levellings", |_| blocks),
         formats(),
         columns.collect(),
     ]
@@ -79,7 +67,7 @@ fn predictors() -> Vec<Known> {
         true => "--prefetch of sim pages, sweep",
         false => "--prefetch of run, bench, sim pages, sweep, validate",
     };
-    all.extend(entries("predictors", option, prefetch::REGISTRY));
+    all.extend(entries("predictors", option));
     all
 }
 
@@ -150,9 +138,8 @@ fn plain(kind: &'static str, option: Option<&'static str>, name: &str, summary: 
 fn entries<M: Kind>(
     kind: &'static str,
     option: impl Fn(&Entry<M>) -> &'static str,
-    entries: &[Entry<M>],
 ) -> Vec<Known> {
-    let known = entries.iter().map(|entry| Known {
+    let known = Entry::all().into_iter().map(|entry| Known {
         paper: Some(entry.paper),
         when: Some(entry.when),
         open: Some(entry.evidence.open).filter(|open| !open.is_empty()),

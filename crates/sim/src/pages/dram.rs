@@ -42,7 +42,8 @@ impl Dram {
         };
         amount.ok_or_else(|| {
             Error::usage(format!(
-                "`{text}` is no amount of DRAM; write it as 64M, 1000p (pages) or 25% (of the tier)"
+                "`{text}` is no amount of memory; write it as 64M, 1000p (pages, at least 1) or \
+                 25% (of the tier)"
             ))
         })
     }

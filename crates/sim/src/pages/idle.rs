@@ -17,6 +17,11 @@ pub(super) fn has_no_clock(m: &PageMachine) -> Option<&'static str> {
     m.tier.untimed.then_some("‘memory’ none has no clock")
 }
 
+/// Settings of shoot-downs.
+pub(super) fn unmaps_nothing(m: &PageMachine) -> Option<&'static str> {
+    has_no_clock(m).or_else(|| never_moves(m))
+}
+
 /// Settings of what waits for a device.
 pub(super) fn has_no_device(m: &PageMachine) -> Option<&'static str> {
     has_no_faults(m).or_else(|| has_no_clock(m))
@@ -30,8 +35,12 @@ pub(super) fn has_no_buffer(m: &PageMachine) -> Option<&'static str> {
 
 /// Settings of pages that move, and of what decides over them.
 pub(super) fn moves_nothing(m: &PageMachine) -> Option<&'static str> {
+    serves_no_lines(m).or_else(|| never_moves(m))
+}
+
+fn never_moves(m: &PageMachine) -> Option<&'static str> {
     let never = m.migration.entry().name == NEVER;
-    serves_no_lines(m).or(never.then_some("no page moves under ‘migration’ never"))
+    never.then_some("no page moves under ‘migration’ never")
 }
 
 /// Settings of slow memory that serves lines.
@@ -98,6 +107,18 @@ mod tests {
             (
                 &[lines, ("migration", "never"), ("order", "plain")],
                 &["order"],
+            ),
+            (
+                &[lines, ("migration", "never"), ("threads", "4")],
+                &["threads"],
+            ),
+            (
+                &[lines, ("migration", "hot"), ("shootdown", "hardware")],
+                &[],
+            ),
+            (
+                &[lines, ("migration", "hot"), ("write-latency", "1us")],
+                &["write-latency"],
             ),
             (
                 &[lines, ("migration", "never"), ("channels", "4")],

@@ -55,7 +55,7 @@ pub fn parse_prefetch(name: &str, cluster: u32) -> Result<Prefetch> {
     }
 }
 
-/// Time of an instruction, as `0.5ns`, in picoseconds.
+/// Time of an instruction or of a line, as `0.5ns`, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Picos(pub u64);
 
@@ -70,7 +70,7 @@ impl Picos {
         let picos = nanos.map(|nanos| Self((nanos * 1000.0).round() as u64));
         picos.ok_or_else(|| {
             Error::usage(format!(
-                "`{text}` is no time of an instruction, from 0 to 1000ns; write it as 0.5ns"
+                "`{text}` is no time from 0 to 1000ns; write it as 0.5ns"
             ))
         })
     }
@@ -108,7 +108,8 @@ impl Bandwidth {
         rate.map(|rate| Self(Some(rate.round() as u64)))
             .ok_or_else(|| {
                 Error::usage(format!(
-                    "`{text}` is no bandwidth, from 1MB/s to 1000TB/s; write it as 6.6GB/s, or none"
+                    "`{text}` is no bandwidth, from 1MB/s to 1000TB/s; write it as 6.6GB/s (units: \
+                     MB/s, GB/s, TB/s, MiB/s, GiB/s, TiB/s), or none"
                 ))
             })
     }

@@ -21,7 +21,7 @@ use super::cost::FaultCost;
 use super::dram::Dram;
 use super::idle::{
     asks_no_scheme, fetches_nothing, has_no_buffer, has_no_clock, has_no_device, has_no_faults,
-    moves_nothing, reads_nothing_around, serves_no_lines, shares_no_bandwidth,
+    moves_nothing, reads_nothing_around, serves_no_lines, shares_no_bandwidth, unmaps_nothing,
 };
 use super::levelling;
 use super::names::{Bandwidth, Picos, parse_latency, parse_prefetch};
@@ -185,10 +185,10 @@ fn costs() -> Vec<Setting> {
             with(|field| field.json("fault.name")),
             fields(parts());
         /// how other processors learn of an evicted page
-        "shootdown" "SHOOTDOWN": named(|m, way| m.fault.shootdown = way), idle(has_no_clock),
+        "shootdown" "SHOOTDOWN": named(|m, way| m.fault.shootdown = way), idle(unmaps_nothing),
             otherwise("that of the fault cost"), shown("shoot-down", "shootdown");
         /// threads that a shoot-down reaches
-        "threads" "N": parsed(threads), otherwise("those of the program"), idle(has_no_clock),
+        "threads" "N": parsed(threads), otherwise("those of the program"), idle(unmaps_nothing),
             column("threads", "threads", Unit::None, |m| m.threads);
     }
 }
@@ -229,7 +229,7 @@ fn tier() -> Vec<Setting> {
             details("Written as 25us."), otherwise("that of the memory"),
             column("read latency", "read_ns", Unit::Nanos, |m| m.tier.timing.read);
         /// latency of a page write
-        "write-latency" "TIME": quantity(parse_latency, |m, time| m.tier.timing.write = time),
+        "write-latency" "TIME": quantity(parse_latency, |m, time| m.tier.timing.write = time), idle(has_no_faults),
             otherwise("that of the memory"),
             column("write latency", "write_ns", Unit::Nanos, |m| m.tier.timing.write);
         /// requests that a device serves at the same time

@@ -10,6 +10,8 @@ use terrace_sim::setting::Given;
 
 use crate::tasks::{Replay, random, simulate_one};
 
+/// Accesses of a task: more than one makes in the time below, so that none begins anew.
+const ACCESSES: u64 = 1 << 17;
 const TIME: [(&str, &str); 3] = [("warmup", "0"), ("time", "200us"), ("pages", "virtual")];
 
 /// Simulates the traces by `sim llc`, a program each on a core of its own.
@@ -39,7 +41,7 @@ proptest! {
     /// A single task, whatever its turns.
     #[test]
     fn a_single_task_is_a_program_alone(lines in 100..4000_u64, step in 10..40_u64) {
-        let task = random(lines, step, 1 << 16);
+        let task = random(lines, step, ACCESSES);
         for turn in ["off", "static:turn=100us", "refill"] {
             let settings = [&TIME[..], &[("llc", "64K"), ("turn", turn)]].concat();
             let run = simulate_one(std::slice::from_ref(&task), &settings);
@@ -54,7 +56,7 @@ proptest! {
     /// Tasks that have a cache of their own have the misses that they have alone.
     #[test]
     fn in_the_best_case_tasks_miss_as_alone(lines in prop::collection::vec(100..4000_u64, 2..3)) {
-        let tasks: Vec<Replay> = lines.iter().map(|lines| random(*lines, 10, 1 << 16)).collect();
+        let tasks: Vec<Replay> = lines.iter().map(|lines| random(*lines, 10, ACCESSES)).collect();
         let settings = [("llc", "64K"), ("turn", "static:turn=100us"), ("partition", "alone")];
         let run = simulate_one(&tasks, &[&TIME[..], &settings].concat());
         for (task, found) in tasks.iter().zip(run.tasks()) {
@@ -66,7 +68,7 @@ proptest! {
     /// Private levels of a core with one task.
     #[test]
     fn private_levels_are_those_of_sim_llc(lines in 20..4000_u64) {
-        let task = random(lines, 10, 1 << 16);
+        let task = random(lines, 10, ACCESSES);
         let settings = [("llc", "64K"), ("l1", "4K:2"), ("turn", "off")];
         let run = simulate_one(std::slice::from_ref(&task), &[&TIME[..], &settings].concat());
         let found = &run.tasks()[0].counts;
