@@ -339,6 +339,15 @@ fn sim_llc_that_reads_ahead_and_includes() {
 }
 
 #[test]
+fn sim_llc_that_writes_early() {
+    check(
+        "llc-early.json",
+        "sim llc -q --policy lru,nhm:n=4,ari --llc 16K --l1 4K:2 --l2 off --write-back last-write \
+         --memory pcm-row --json=- matmul.parquet",
+    );
+}
+
+#[test]
 fn sim_llc_with_memories_on_the_memory_side() {
     check(
         "memories.json",

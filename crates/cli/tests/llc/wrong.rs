@@ -62,6 +62,21 @@ fn wrong_input_has_its_sentence() {
             2,
             "bypass=off",
         ),
+        (
+            vec!["--write-back", "rows", "--memory", "none", &gups],
+            2,
+            "--write-back rows depends on the memory",
+        ),
+        (
+            vec!["--write-back", "eager", "--policy", "lru,nru", &gups],
+            2,
+            "nru does not tell which these are",
+        ),
+        (
+            vec!["--write-back", "rows", "--write-buffer", "1", &gups],
+            2,
+            "--write-buffer 2 or more",
+        ),
         (vec!["--requests", "out.txt", &gups], 2, "format"),
         (vec!["--json", &nowhere, &gups], 2, "no directory for it"),
         (

@@ -4,7 +4,7 @@ use super::{Geometry, LlcPolicy, Request, Tags};
 
 /// A set-associative, write-back, write-allocate cache.
 pub struct Cache {
-    tags: Tags,
+    pub(super) tags: Tags,
     policy: Box<dyn LlcPolicy>,
 }
 

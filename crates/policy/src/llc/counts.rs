@@ -32,6 +32,8 @@ pub struct Counts {
     pub flushes: u64,
     /// Flushed lines that were dirty, here or above, and so were written to memory.
     pub flush_writes: u64,
+    /// Dirty lines that were written to memory before they were evicted, and stayed clean.
+    pub early_writes: u64,
 }
 
 /// Ends of requests of one kind.
@@ -117,10 +119,11 @@ impl Counts {
         reads + self.from_above.bypasses
     }
 
-    /// Number of lines written to memory: dirty lines evicted or flushed, and write-backs that
-    /// bypassed the cache.
+    /// Number of lines written to memory: dirty lines evicted, flushed or written early, and
+    /// write-backs that bypassed the cache.
     pub fn writebacks(&self) -> u64 {
-        self.dirty_evictions + self.from_above.bypasses + self.flush_writes
+        let others = self.from_above.bypasses + self.flush_writes + self.early_writes;
+        self.dirty_evictions + others
     }
 }
 
@@ -148,6 +151,7 @@ impl Sub for Counts {
             dirtied: self.dirtied - before.dirtied,
             flushes: self.flushes - before.flushes,
             flush_writes: self.flush_writes - before.flush_writes,
+            early_writes: self.early_writes - before.early_writes,
         }
     }
 }

@@ -64,6 +64,10 @@ impl LlcPolicy for Dip {
         Some(self.recency.position(place))
     }
 
+    fn low_hit(&self, place: Place) -> Option<bool> {
+        Some(self.recency.in_last_quarter(place))
+    }
+
     fn storage_bits(&self) -> u64 {
         self.duel.storage_bits()
     }

@@ -45,4 +45,8 @@ impl LlcPolicy for Lru {
     fn position(&self, place: Place) -> Option<usize> {
         Some(self.0.position(place))
     }
+
+    fn low_hit(&self, place: Place) -> Option<bool> {
+        Some(self.0.in_last_quarter(place))
+    }
 }

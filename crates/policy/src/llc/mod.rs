@@ -5,7 +5,8 @@
 //! if a set is full. Lines are written back, and allocated on writes; a line that the level above
 //! writes back is dirty here until it is evicted, and no read makes it clean.
 //!
-//! A [`Prefetcher`] decides which lines the level above reads ahead of their use.
+//! A [`Prefetcher`] decides which lines the level above reads ahead of their use, [`LastWrites`]
+//! which of those that it writes back get no more writes.
 //!
 //! To add a policy: copy [`lru`], name it in [`REGISTRY`], and give it a slow twin in
 //! `tests/llc/slow`.
@@ -19,9 +20,11 @@ pub mod density;
 pub mod dip;
 pub mod drrip;
 mod duel;
+mod early;
 pub mod fifo;
 mod geometry;
 pub mod hawkeye;
+mod last_write;
 pub mod lru;
 mod make;
 pub mod mockingjay;
@@ -37,6 +40,7 @@ pub mod rlr;
 mod sampled;
 pub mod ship;
 mod signature;
+mod skewed;
 mod tags;
 #[cfg(test)]
 mod testing;
@@ -46,6 +50,7 @@ pub use cache::{Cache, Evicted, Outcome};
 pub use counts::{Counts, Ends};
 pub use duel::Duel;
 pub use geometry::{Geometry, Place};
+pub use last_write::LastWrites;
 pub use make::{Entry, Made, Make, Spec};
 pub use prefetch::Prefetcher;
 pub use recency::Recency;
@@ -150,6 +155,13 @@ pub trait LlcPolicy: Send {
     /// Returns the number of lines of the set used more recently than that in `place`, for policies
     /// that keep such an order.
     fn position(&self, _place: Place) -> Option<usize> {
+        None
+    }
+
+    /// Whether the line in `place` is in the low-hit part of its set: those that are to leave next
+    /// (Fedorov 2016, 2.2). `None` for policies that do not tell; those that do tell
+    /// [`LlcPolicy::position`], too.
+    fn low_hit(&self, _place: Place) -> Option<bool> {
         None
     }
 

@@ -104,6 +104,10 @@ impl LlcPolicy for Nhm {
         Some(self.recency.position(place))
     }
 
+    fn low_hit(&self, place: Place) -> Option<bool> {
+        Some(self.recency.position(place) >= self.settings.high)
+    }
+
     fn in_force(&self) -> Option<InForce> {
         Some(InForce {
             high: self.settings.high,

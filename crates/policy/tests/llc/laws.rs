@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use terrace_policy::llc::{Cache, Outcome, REGISTRY, Request};
+use terrace_policy::llc::{Cache, Outcome, Place, REGISTRY, Request};
 
 use crate::requests::{cache, geometry, requests};
 
@@ -122,6 +122,34 @@ proptest! {
                         prop_assert!(cache.policy().bypasses(), "{}", entry.name);
                     }
                     Outcome::Hit { .. } => {}
+                }
+            }
+        }
+    }
+
+    /// Behind the high-hit ways where a policy has them, or else the last quarter.
+    #[test]
+    fn the_low_hit_part_is_the_end_of_the_order(
+        geometry in geometry(), seed: u64, requests in requests(),
+    ) {
+        let ways = geometry.ways;
+        let last_quarter = ways - ways.div_ceil(4);
+        let named = REGISTRY.iter().map(|entry| entry.name);
+        for spec in named.chain(["nhm:n=0", "ari:epoch=25", "ari:epoch=25,evict=lru"]) {
+            let mut cache = cache(geometry, spec, seed).unwrap();
+            for request in &requests {
+                cache.access(request);
+                let (set, policy) = (geometry.set_of(request.line), cache.policy());
+                let high = match policy.in_force() {
+                    Some(_) if spec.ends_with("evict=lru") => ways,
+                    Some(in_force) => in_force.high,
+                    None => last_quarter,
+                };
+                for place in (0..ways).map(|way| Place { set, way }) {
+                    let Some(low) = policy.low_hit(place) else { continue };
+                    let position = policy.position(place).unwrap();
+                    // `dblk` has dead lines in it wherever they are.
+                    prop_assert!(low == (position >= high) || low && spec == "dblk", "{}", spec);
                 }
             }
         }

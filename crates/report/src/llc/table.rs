@@ -82,7 +82,10 @@ fn caches(runs: &[Run]) -> Table {
     } else {
         "misses + write-backs"
     };
-    head.extend(["write-backs", both]);
+    head.push("write-backs");
+    let early = runs.iter().any(|run| run.outcome.early.is_some());
+    head.extend(early.then_some(["written early", "premature"]).into_iter().flatten());
+    head.push(both);
     let compared = runs.len() > 1;
     if compared {
         head.extend(["by misses", "by write-backs", "by both"]);
@@ -101,7 +104,11 @@ fn caches(runs: &[Run]) -> Table {
         ];
         let read_ahead = run.counts().prefetches.misses().to_string();
         row.extend(ahead.then_some(read_ahead));
-        row.extend([writebacks.to_string(), both.to_string()]);
+        row.push(writebacks.to_string());
+        if let Some(early) = run.outcome.early {
+            row.extend([early.writes.to_string(), early.premature.to_string()]);
+        }
+        row.push(both.to_string());
         if compared {
             let base = runs.iter().find(|other| other.size() == run.size());
             let base = figures(base.unwrap_or(run));
@@ -133,8 +140,10 @@ fn behind(name_of: &str, runs: &[Run], index: usize) -> Table {
         runs.filter_map(|run| Some((run, run.memories().nth(index)?)))
     };
     let ahead = memories().any(|(_, memory)| memory.late().is_some());
+    let early = runs.iter().any(|run| run.outcome.early.is_some());
     let mut head = vec![&*title, "time", "IPC", "bandwidth", "energy", "lifetime"];
     head.extend(ahead.then_some("late reads ahead"));
+    head.extend(early.then_some("writes in the open row"));
     let mut table = table(&head);
     for (run, memory) in memories() {
         let Behind { found, .. } = memory;
@@ -148,7 +157,10 @@ fn behind(name_of: &str, runs: &[Run], index: usize) -> Table {
             or_dash(found.lifetime_years.map(lifetime)),
         ];
         let late = memory.late().map(|late| late.to_string());
-        table.add_row(row.into_iter().chain(late));
+        let lines = found.transfers;
+        let in_row = 100.0 * lines.writes_in_row as f64 / lines.all_writes().max(1) as f64;
+        let in_row = early.then(|| format!("{in_row:.1} %"));
+        table.add_row(row.into_iter().chain(late).chain(in_row));
     }
     table
 }

@@ -9,7 +9,7 @@ use terrace_trace::Columns;
 
 use super::memory::Chips;
 use super::memory_side::Backing;
-use super::settings::{Llc, LlcMachine, Prefetching, Size, Warmup};
+use super::settings::{Llc, LlcMachine, Prefetching, Size, Warmup, WriteBack};
 use crate::setting::Given;
 
 /// The capacity of the last level for each core, unless sizes are given (Fedorov 2016, table 2.1).
@@ -101,6 +101,7 @@ impl Grid {
             ip: learns
                 || writes_requests
                 || self.machine.prefetching == Prefetching::Stride
+                || self.machine.write_back == WriteBack::LastWrite
                 || !self.machine.flushes.ips.is_empty(),
             contents: false,
             ..Columns::ALL
@@ -302,6 +303,8 @@ mod tests {
         assert!(ip(&[("policy", "lru,ship")], false));
         assert!(ip(&[("policy", "lru")], true));
         assert!(ip(&[("flush-ip", "0x1")], false));
+        assert!(!ip(&[("write-back", "eager")], false));
+        assert!(ip(&[("write-back", "last-write")], false));
     }
 
     #[test]

@@ -141,12 +141,8 @@ impl MemorySide {
     /// Serves a request with the memory accesses that the cache makes for it.
     pub fn serve(&mut self, asked: &Asked, asks: Asks) {
         let index = usize::from(asked.request.core);
-        self.cores[index].advance(asked.instruction);
         let (line, kind) = (asked.request.line, asked.request.kind);
-        if kind.is_demand() {
-            self.cores[index].make_room();
-        }
-        let looked = self.cores[index].begin(asked.after) + LOOKUP * CYCLE;
+        let looked = self.looked(asked);
         let done = match asks.read {
             true => self.read(line, looked),
             false => looked,
@@ -162,6 +158,30 @@ impl MemorySide {
                 self.cores[index].wait_until(until);
             }
         }
+    }
+
+    /// Returns the time at which the cache has looked for the line of a request, whose core gets
+    /// there.
+    fn looked(&mut self, asked: &Asked) -> u64 {
+        let core = &mut self.cores[usize::from(asked.request.core)];
+        core.advance(asked.instruction);
+        if asked.request.kind.is_demand() {
+            core.make_room();
+        }
+        core.begin(asked.after) + LOOKUP * CYCLE
+    }
+
+    /// Advances the memory to the time of a request that it will serve, and returns it, so that
+    /// what it does not have to do can be done before.
+    pub fn before(&mut self, asked: &Asked) -> &mut Memory {
+        let looked = self.looked(asked);
+        self.memory.arrive(looked);
+        &mut self.memory
+    }
+
+    /// Returns the memory.
+    pub fn memory(&mut self) -> &mut Memory {
+        &mut self.memory
     }
 
     /// Notes the time of a release, or has a core wait for it.

@@ -22,6 +22,9 @@
 //!   asks it for that it does not have. They are requests to the last level and go into both; the
 //!   core waits for none, but for one that is on its way when it is used first.
 //! - Instructions are not fetched: traces hold loads and stores.
+//! - The last level writes a dirty line to memory when it evicts it, and before that if it is to
+//!   (`early`): in idle cycles of the memory, with another line of its row, or if it gets no more
+//!   writes as far as is predicted.
 //! - A flushed line is written to memory if it is dirty in any level, and leaves all levels or
 //!   stays there clean (`flush`).
 //! - Addresses are virtual unless pages are given frames (`placement`, `frames`), and processes
@@ -38,6 +41,7 @@ mod bus;
 pub(crate) mod core;
 mod core_side;
 mod dependence;
+mod early;
 mod flush;
 pub(crate) mod frames;
 mod front;
@@ -73,6 +77,7 @@ pub mod model {
 }
 
 pub use ahead::PrefetchCounts;
+pub use early::EarlyWrites;
 pub use flush::Flushes;
 pub use frames::Faults;
 pub use front::{BesideProgram, LlcSimulation};
@@ -87,6 +92,6 @@ pub use pass::{Sinks, run};
 pub use placement::Placement;
 pub use private::LevelCounts;
 pub use program::Open;
-pub use settings::{Inclusion, Llc, LlcMachine, Prefetching, Size, Warmup};
+pub use settings::{Inclusion, Llc, LlcMachine, Prefetching, Size, Warmup, WriteBack};
 pub use simulated::{Behind, Epoch, Run, Simulated};
 pub use terrace_policy::llc::{Counts, Ends};

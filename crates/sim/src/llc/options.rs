@@ -25,7 +25,7 @@ type Setting = setting::Setting<Grid>;
 /// The order of settings in results, that of the schema `terrace.sim.llc/1`. Settings that are not
 /// named follow.
 const RESULTS: &str =
-    "cores line l1 l2 prefetch inclusion warmup epoch seed pages flush-ip flush memory";
+    "cores line l1 l2 prefetch inclusion write-back warmup epoch seed pages flush-ip flush memory";
 
 /// Names of `--flush`, and whether lines stay in the caches.
 const FLUSH: [(&str, bool, &str); 2] = [
@@ -115,6 +115,11 @@ fn hierarchy() -> Vec<Setting> {
         "inclusion" "INCLUSION": named(|grid, inclusion| grid.machine.inclusion = inclusion), single(),
             details("An inclusive one needs a single policy and size, as it changes what it is asked for."),
             result("inclusion", Unit::None, |one| one.machine.inclusion);
+        /// when the last level writes a dirty line to memory
+        "write-back" "NAME": named(|grid, write_back| grid.machine.write_back = write_back), single(),
+            details("But for demand, lines of the low-hit part are written early and stay, clean: of lru, dip and dblk \
+                     the last quarter of the ways, of nhm and ari what these have. It needs one memory, without a DRAM cache."),
+            result("write_back", Unit::None, |one| one.machine.write_back);
         /// sizes of the last level, which all cores share; a list
         "llc" "SIZE": quantity(Bytes::parse, |grid, size| grid.sizes.push(size)),
             otherwise("2M a core"), common();

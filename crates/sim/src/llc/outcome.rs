@@ -3,6 +3,7 @@
 use terrace_policy::llc::{Bounds, Counts, Geometry, InForce};
 
 use super::ahead::PrefetchCounts;
+use super::early::EarlyWrites;
 use super::frames::Faults;
 use super::memory_side::Found;
 use super::private::LevelCounts;
@@ -24,6 +25,8 @@ pub struct Outcome {
     /// Counts of the warm-up; `None` if the trace ended before it did, and the figures cover the
     /// whole trace.
     pub warmup: Option<Counts>,
+    /// What was written before it was evicted; `None` where dirty lines are written on demand.
+    pub early: Option<EarlyWrites>,
     /// Lines that were dirty at the end of the warm-up.
     pub dirty_at_begin: u64,
     /// Lines that are dirty at the end.

@@ -8,6 +8,7 @@ use terrace_device::Consumed;
 use terrace_policy::llc::{Counts, Ends};
 
 use super::ahead::PrefetchCounts;
+use super::early::EarlyWrites;
 use super::frames::Faults;
 use super::memory::Transfers;
 use super::options::{effective, shape};
@@ -68,8 +69,8 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         /// loads and stores of a line that was absent, including bypassed ones: reads of memory,
         /// beside those of prefetches
         "misses" None |run| run.counts().misses();
-        /// lines written to memory: dirty lines that were evicted or flushed, and write-backs that
-        /// bypassed the cache
+        /// lines written to memory: dirty lines that were evicted, flushed or written early, and
+        /// write-backs that bypassed the cache
         "writebacks" None |run| run.counts().writebacks();
         /// `misses` per load or store, 0 to 1; null where there are none
         "miss_ratio" Ratio |run| run.miss_ratio();
@@ -96,6 +97,9 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         "flushes" None |run| run.counts().flushes;
         /// flushed lines that were dirty in any level and were written to memory
         "flush_writes" None |run| run.counts().flush_writes;
+        /// dirty lines that were written to memory before they were evicted; null where they are
+        /// written on demand
+        "early_writes?": early() => |run| run.outcome.early;
         /// write-backs of the private levels to a clean line, including bypassed ones, and flushes
         /// and evictions of lines that were dirty only in the private levels
         "dirtied" None |run| run.counts().dirtied;
@@ -160,6 +164,19 @@ fn prefetches() -> Vec<Field<PrefetchCounts>> {
     }
 }
 
+/// Returns the fields of lines that are written early.
+fn early() -> Vec<Field<EarlyWrites>> {
+    fields! { EarlyWrites;
+        /// lines written early, and clean from then on
+        "writes" None |early| early.writes;
+        /// lines of those, some of them of the warm-up, that were written again before they left:
+        /// their early write was one too many
+        "premature" None |early| early.premature;
+        /// idle time of the memory that early writes took; 0 where they do not wait for it
+        "idle_ns" Nanos |early| early.idle;
+    }
+}
+
 /// Returns the fields of the first touches of pages by a program.
 fn touched() -> Vec<Field<Faults>> {
     fields! { Faults;
@@ -206,7 +223,8 @@ fn by_core() -> Vec<Field<(u64, Counts)>> {
         "accesses" None |core| core.1.accesses();
         /// loads and stores of a line that was absent
         "misses" None |core| core.1.misses();
-        /// lines written to memory to make room for lines of the core, and lines that it flushed
+        /// lines written to memory to make room for lines of the core, and lines that it flushed;
+        /// lines that are written early are no core's
         "writebacks" None |core| core.1.writebacks();
         /// lines that the core flushed
         "flushes" None |core| core.1.flushes;

@@ -2,7 +2,7 @@
 //! requests.
 
 use terrace_base::{Bytes, Error, Result};
-use terrace_policy::llc::{Geometry, LINE_BYTES, Prefetcher, Spec};
+use terrace_policy::llc::{Geometry, LINE_BYTES, Place, Prefetcher, Spec};
 
 use super::flush::Flushes;
 use super::lines::Lines;
@@ -77,6 +77,23 @@ named! {
     }
 }
 
+named! {
+    /// When the last level writes a dirty line to memory. But for demand it writes lines of its
+    /// low-hit part before they are evicted, where they stay, clean.
+    pub enum WriteBack {
+        /// When it is evicted.
+        #[default]
+        Demand = "demand" "When it is evicted",
+        /// In idle cycles of the memory (Lee, Tyson and Farrens, MICRO 2000).
+        Eager = "eager" "In idle cycles of the memory as well",
+        /// Together with another line of its row of the memory (Lee et al. 2010; Stuecheli et al.,
+        /// ISCA 2010).
+        Rows = "rows" "With an evicted line of its row of the memory as well",
+        /// In idle cycles, if it is predicted to get no more writes (Wang et al., ISCA 2012).
+        LastWrite = "last-write" "In idle cycles, if it is predicted that no other write follows",
+    }
+}
+
 /// Settings of one pass.
 #[derive(Clone, Debug, Default)]
 pub struct LlcMachine {
@@ -88,6 +105,8 @@ pub struct LlcMachine {
     pub prefetching: Prefetching,
     /// Whether the last level has all lines of the private levels.
     pub inclusion: Inclusion,
+    /// When the last level writes dirty lines to memory.
+    pub write_back: WriteBack,
     /// Last-level caches, each simulated independently.
     pub llcs: Vec<Llc>,
     /// Memories behind each last-level cache, each simulated independently.
@@ -197,6 +216,41 @@ impl LlcMachine {
         }
     }
 
+    /// Checks that lines can be written before they are evicted, if they are to be.
+    ///
+    /// # Errors
+    /// A usage error that says what is missing.
+    pub(super) fn check_write_back(&self) -> Result<()> {
+        if self.write_back == WriteBack::Demand {
+            return Ok(());
+        }
+        let named = format!("‘write-back’ {}", self.write_back.name());
+        let memory = match &self.memories[..] {
+            [only] if only.cache.is_none() => &only.memory,
+            _ => {
+                return Err(Error::usage(format!(
+                    "{named} depends on the memory right behind the last level; give one ‘memory’, without a DRAM cache"
+                )));
+            }
+        };
+        if self.write_back == WriteBack::Rows && memory.write_buffer < 2 {
+            return Err(Error::usage(format!(
+                "{named} puts lines behind another into the write buffer; give ‘write-buffer’ 2 or more"
+            )));
+        }
+        let first = Place { set: 0, way: 0 };
+        for llc in &self.llcs {
+            let policy = llc.policy.policy(llc.size.geometry(self.line)?, self.seed);
+            if policy.map_err(Error::usage)?.low_hit(first).is_none() {
+                return Err(Error::usage(format!(
+                    "{named} writes lines of the low-hit part, and {} does not tell which these are; give another policy, as lru, nhm or ari",
+                    llc.policy
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that all caches, policies and memories can be built.
     ///
     /// # Errors
@@ -205,6 +259,7 @@ impl LlcMachine {
         self.lines()?;
         self.levels()?;
         self.check_private()?;
+        self.check_write_back()?;
         for llc in &self.llcs {
             let geometry = llc.size.geometry(self.line)?;
             let policy = llc.policy.policy(geometry, self.seed);
@@ -224,7 +279,8 @@ impl LlcMachine {
     }
 
     /// Returns the private levels in words: `L1 64.0 KiB 2-way, L2 256 KiB 8-way, lines of 64
-    /// bytes`; and what is read ahead, and whether they are included, if that is so.
+    /// bytes`; and what is read ahead, whether they are included, and when lines are written back,
+    /// if that is not the default.
     pub fn hierarchy(&self) -> String {
         let level = |number: usize| match self.private[number] {
             None => format!("L{} off", number + 1),
@@ -240,8 +296,12 @@ impl LlcMachine {
         } else {
             ""
         };
+        let written = match self.write_back {
+            WriteBack::Demand => String::new(),
+            early => format!(", write-back {}", early.name()),
+        };
         format!(
-            "{}, {}{ahead}{included}, lines of {line}",
+            "{}, {}{ahead}{included}, lines of {line}{written}",
             level(0),
             level(1)
         )
@@ -267,6 +327,9 @@ impl LlcMachine {
 
 #[cfg(test)]
 mod tests {
+    use terrace_device::Catalogue;
+
+    use super::super::memory::Chips;
     use super::*;
 
     fn machine(policies: &str, change: impl FnOnce(&mut LlcMachine)) -> Result<()> {
@@ -318,6 +381,45 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_written_early_is_said() {
+        let memory = |cache: bool, write_buffer| {
+            let chips = Chips {
+                technology: Catalogue::builtin().get("dram").unwrap().clone(),
+                capacity: Bytes(1 << 30),
+                write_buffer,
+            };
+            Backing {
+                name: "dram".to_owned(),
+                memory: chips.clone(),
+                cache: cache.then_some(chips),
+            }
+        };
+        let (plain, cached) = (memory(false, 2), memory(true, 2));
+        let ways = [WriteBack::Eager, WriteBack::Rows, WriteBack::LastWrite];
+        for write_back in ways {
+            let with = |memories: &[&Backing]| {
+                let memories: Vec<Backing> = memories.iter().copied().cloned().collect();
+                move |machine: &mut LlcMachine| {
+                    machine.write_back = write_back;
+                    machine.memories = memories;
+                }
+            };
+            for memories in [&[][..], &[&cached], &[&plain, &plain]] {
+                let said = said("lru", with(memories));
+                assert!(said.contains("one ‘memory’"), "{said}");
+            }
+            for policy in ["lru,drrip", "opt", "ari:order=rrip", "ari:live=on"] {
+                let said = said(policy, with(&[&plain]));
+                assert!(said.contains("does not tell which"), "{said}");
+            }
+            let fine = machine("lru,dip,dblk,nhm,ari", with(&[&plain]));
+            assert_eq!(fine, Ok(()));
+            let short = machine("lru", with(&[&memory(false, 1)]));
+            assert_eq!(short.is_err(), write_back == WriteBack::Rows);
+        }
+    }
+
+    #[test]
     fn what_is_read_ahead_and_included_is_in_the_words() {
         let mut machine = LlcMachine::table_2_1(1, Vec::new());
         let plain = "L1 64.0 KiB 2-way, L2 256 KiB 8-way, lines of 64 B";
@@ -329,5 +431,8 @@ mod tests {
             words.contains("8-way with prefetcher next-line, both in the LLC"),
             "{words}"
         );
+        machine.write_back = WriteBack::LastWrite;
+        let words = machine.hierarchy();
+        assert!(words.ends_with("lines of 64 B, write-back last-write"), "{words}");
     }
 }

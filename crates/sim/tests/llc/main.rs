@@ -1,6 +1,7 @@
 //! The hierarchy of caches from outside: against a slow model, and its laws.
 
 mod ahead;
+mod early;
 mod flush;
 mod laws;
 mod replay;

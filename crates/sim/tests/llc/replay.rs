@@ -6,7 +6,7 @@ use terrace_device::Catalogue;
 use terrace_policy::llc::Spec;
 use terrace_sim::llc::{
     Backing, Chips, Flushes, Inclusion, Llc, LlcMachine, MARK, Mix, Open, Pass, Placement,
-    Prefetching, Sinks, Size, Warmup, run,
+    Prefetching, Sinks, Size, Warmup, WriteBack, run,
 };
 use terrace_trace::order::Order;
 use terrace_trace::{Access, Block, Meta, Sink, Source};
@@ -151,6 +151,7 @@ pub fn settings(
         private: private.map(|level| level.map(|shape| size(line, shape))),
         prefetching: Prefetching::Off,
         inclusion: Inclusion::NonInclusive,
+        write_back: WriteBack::Demand,
         llcs: policies.iter().map(of).collect(),
         memories: vec![
             memory("pcm-row", None),

@@ -129,6 +129,16 @@ impl Ari {
     fn of(&self, set: usize) -> Partitioning {
         self.samples.followed_live(set).unwrap_or(self.chosen)
     }
+
+    /// Returns the ways of a set that are in its high-hit partition when a line is evicted.
+    #[inline]
+    fn high(&self, set: usize) -> usize {
+        match (self.samples.followed_live(set), self.settings.eviction) {
+            (Some(followed), _) => followed.high,
+            (None, Eviction::Partitioned) => self.chosen.high,
+            (None, Eviction::Lru) => self.settings.geometry.ways,
+        }
+    }
 }
 
 impl LlcPolicy for Ari {
@@ -148,12 +158,7 @@ impl LlcPolicy for Ari {
 
     #[inline]
     fn choose(&mut self, set: usize, dirty: u64, _: &Request) -> Choice {
-        let high = match (self.samples.followed_live(set), self.settings.eviction) {
-            (Some(followed), _) => followed.high,
-            (None, Eviction::Partitioned) => self.chosen.high,
-            (None, Eviction::Lru) => self.settings.geometry.ways,
-        };
-        let way = self.lines.victim(set, high, dirty);
+        let way = self.lines.victim(set, self.high(set), dirty);
         self.samples.evicted(set, dirty >> way & 1 == 1);
         Choice::Evict(way)
     }
@@ -171,6 +176,13 @@ impl LlcPolicy for Ari {
     #[inline]
     fn position(&self, place: Place) -> Option<usize> {
         self.lines.position(place)
+    }
+
+    /// Not told with live samples, which count dirty evictions, and would miss those of lines that
+    /// were written early; nor of intervals, which are no stack.
+    fn low_hit(&self, place: Place) -> Option<bool> {
+        let position = self.lines.position(place)?;
+        (!self.settings.live).then(|| position >= self.high(place.set))
     }
 
     fn in_force(&self) -> Option<InForce> {

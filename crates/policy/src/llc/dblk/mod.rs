@@ -17,12 +17,11 @@
 //! not dead, and move a line to the front of the LRU order like any hit, but a dead line stays
 //! dead. Loads and stores are treated alike.
 
-mod predictor;
 mod sampler;
 
-use self::predictor::Predictor;
 use self::sampler::Sampler;
 use super::signature::signature;
+use super::skewed::Skewed;
 use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request, Sampled};
 use crate::params::{ON_OFF, Params};
 use crate::settings;
@@ -51,7 +50,7 @@ settings! {
         /// entries of a sampled set
         entries: usize = 12, 1..=64;
         /// sum of counters from which a line is taken for dead
-        threshold: u8 = 8, 1..=Predictor::MOST;
+        threshold: u8 = 8, 1..=Skewed::MOST;
         /// whether lines that would be dead on arrival pass by
         bypass: bool = true, ON_OFF;
     }
@@ -65,7 +64,7 @@ pub struct Dblk {
     dead: Vec<u64>,
     sampled: Sampled,
     sampler: Sampler,
-    predictor: Predictor,
+    predictor: Skewed,
     bypass: bool,
 }
 
@@ -82,7 +81,7 @@ impl Dblk {
             recency: Recency::new(geometry),
             dead: vec![0; geometry.sets],
             sampler: Sampler::new(sampled.len(), settings.entries),
-            predictor: Predictor::new(settings.threshold),
+            predictor: Skewed::new(settings.threshold),
             bypass: settings.bypass,
             sampled,
         })
@@ -100,7 +99,7 @@ impl Dblk {
 
     /// Whether the requested line is dead after the request.
     fn leaves_dead(&self, request: &Request) -> bool {
-        !request.kind.writes() && self.predictor.dead(instruction(request))
+        !request.kind.writes() && self.predictor.predicts(instruction(request))
     }
 }
 
@@ -144,6 +143,12 @@ impl LlcPolicy for Dblk {
 
     fn position(&self, place: Place) -> Option<usize> {
         Some(self.recency.position(place))
+    }
+
+    /// Dead lines leave first, and then those at the end of the order.
+    fn low_hit(&self, place: Place) -> Option<bool> {
+        let dead = self.dead[place.set] >> place.way & 1 == 1;
+        Some(dead || self.recency.in_last_quarter(place))
     }
 
     fn bypasses(&self) -> bool {
@@ -207,6 +212,16 @@ mod tests {
         ]);
         let policy = dblk(geometry, "entries=2,bypass=off");
         run(geometry, Box::new(policy), &steps);
+    }
+
+    #[test]
+    fn what_is_dead_or_in_the_last_quarter_is_low_hit() {
+        let geometry = Geometry { sets: 1, ways: 4 };
+        let mut policy = dblk(geometry, "");
+        let place = |way| Place { set: 0, way };
+        (0..4).for_each(|way| policy.touch(place(way), way == 2));
+        let low = (0..4).filter(|way| policy.low_hit(place(*way)) == Some(true));
+        assert!(low.eq([0, 2]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Partial tags of a few sets, from which the predictor learns.
 
-use super::predictor::Predictor;
+use super::super::skewed::Skewed;
 
 /// Tags of the sampled sets, with their own replacement: they also hold lines that the cache itself
 /// bypasses or evicts early.
@@ -37,7 +37,7 @@ impl Sampler {
     ///
     /// If the line is known, its last instruction did not leave it dead. Otherwise an entry is
     /// evicted, a dead one before the least recent, and its last instruction did leave it dead.
-    pub fn touch(&mut self, set: usize, tag: u64, signature: u16, predictor: &mut Predictor) {
+    pub fn touch(&mut self, set: usize, tag: u64, signature: u16, predictor: &mut Skewed) {
         let tag = (tag % (1 << TAG_BITS)) as u16;
         let entries = &mut self.sets[set];
         if let Some(at) = entries.iter().position(|entry| entry.tag == tag) {
@@ -47,7 +47,7 @@ impl Sampler {
             let victim = entries.remove(dead.unwrap_or(self.ways - 1));
             predictor.learn(victim.signature, true);
         }
-        let dead = predictor.dead(signature);
+        let dead = predictor.predicts(signature);
         let entry = Entry {
             tag,
             signature,

@@ -76,6 +76,12 @@ impl Recency {
         }
     }
 
+    /// Whether a line is in the last quarter of its set's order, those that would leave next: the
+    /// part of a cache that a virtual write queue looks at (Stuecheli et al., ISCA 2010).
+    pub fn in_last_quarter(&self, place: Place) -> bool {
+        self.position(place) >= self.ways - self.ways.div_ceil(4)
+    }
+
     /// Makes a line the most recently used of its set.
     #[inline]
     pub fn promote(&mut self, place: Place) {
@@ -143,6 +149,15 @@ mod tests {
         assert_eq!(recency.position(at(3)), 2);
         assert_eq!(recency.last(1), 0);
         assert_eq!(order(&recency, 0), [0, 1, 2, 3], "the other set");
+    }
+
+    #[test]
+    fn the_last_quarter_has_a_way_at_least() {
+        for (ways, quarter) in [(1, 1), (2, 1), (4, 1), (6, 2), (16, 4), (20, 5)] {
+            let recency = Recency::new(Geometry { sets: 2, ways });
+            let low = (0..ways).filter(|way| recency.in_last_quarter(at(*way)));
+            assert!(low.eq(ways - quarter..ways), "{ways}");
+        }
     }
 
     /// Figure 2.2: the least recent clean way behind the high-hit ones, else the least recent.

@@ -201,6 +201,28 @@ impl Tags {
         None
     }
 
+    /// Returns the place of a line; `None` where the cache does not have it.
+    pub fn place(&self, line: u64) -> Option<Place> {
+        let set = self.geometry.set_of(line);
+        self.find(set, line).map(|way| Place { set, way })
+    }
+
+    /// Returns the line in a place; a number that no line has, if there is none.
+    pub fn line(&self, place: Place) -> u64 {
+        self.lines[place.index(self.geometry)]
+    }
+
+    /// Whether the line in a place is dirty.
+    pub fn is_dirty(&self, place: Place) -> bool {
+        self.dirty[place.set] >> place.way & 1 == 1
+    }
+
+    /// Makes the dirty line in a place clean, since it is written to memory before it is evicted.
+    pub fn write_early(&mut self, place: Place) {
+        self.dirty[place.set] &= !(1 << place.way);
+        self.counts.early_writes += 1;
+    }
+
     /// Returns the shape of the cache.
     pub fn geometry(&self) -> Geometry {
         self.geometry

@@ -14,6 +14,9 @@
 //! the bank is busy for that time, and each line that was changed is written to its cells once;
 //! energy and lifetime count those (Lee et al., ISCA 2009, 5).
 //!
+//! A line that may be written at any time is written in idle cycles: while no write waits, and bank
+//! and bus are idle before the next request ([`Memory::write_if_idle`]).
+//!
 //! A read of a line in the write buffer goes to memory all the same, and writes are not merged on
 //! their way: there are as many reads as misses and as many writes as write-backs.
 
@@ -256,13 +259,38 @@ impl Memory {
         done
     }
 
+    /// Puts a line behind the others of the write buffer, if there is room; returns whether there
+    /// was.
+    pub fn write_if_room(&mut self, line: u64) -> bool {
+        let room = self.buffer.len() < self.write_buffer;
+        if room {
+            self.buffer.push_back((line, self.now));
+        }
+        room
+    }
+
+    /// Writes a line that has been waiting since a moment, if the memory is idle after it and
+    /// before the latest request. Returns the idle time that this takes.
+    pub fn write_if_idle(&mut self, line: u64, since: u64) -> Option<u64> {
+        let start = since.max(self.idle(line));
+        if !self.buffer.is_empty() || start >= self.now {
+            return None;
+        }
+        let done = self.transfer(line, start, true);
+        Some(done.min(self.now) - start)
+    }
+
+    /// Returns the time of the latest request.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
     /// Advances to the time of a request. The clocks of cores differ; a request of a core that lags
     /// counts as one at the latest time.
-    fn arrive(&mut self, at: u64) {
+    pub fn arrive(&mut self, at: u64) {
         self.now = self.now.max(at);
         while let Some(&(line, since)) = self.buffer.front() {
-            let idle = self.banks[self.bank(line).0].done.max(self.bus.end());
-            let start = since.max(idle);
+            let start = since.max(self.idle(line));
             if start >= self.now {
                 break;
             }
@@ -280,6 +308,11 @@ impl Memory {
             self.transfers.array_writes += bank.dirty.len() as u64;
             bank.dirty.clear();
         }
+    }
+
+    /// Returns the time from which on the bank of a line and the bus are idle.
+    fn idle(&self, line: u64) -> u64 {
+        self.banks[self.bank(line).0].done.max(self.bus.end())
     }
 
     /// Returns bank and row of a line.

@@ -82,6 +82,34 @@ fn who_finds_the_buffer_full_waits() {
 }
 
 #[test]
+fn idle_time_ends_with_the_next_request() {
+    let mut dram = memory("dram", 2);
+    assert_eq!(dram.read(0, 0), 15_000);
+    // The latest request is that read.
+    assert_eq!(dram.write_if_idle(1, 0), None);
+    dram.arrive(15_001);
+    assert_eq!(dram.write_if_idle(1, 0), Some(1), "all that was left");
+    assert_eq!(dram.banks[dram.bank(1).0].done, 30_000);
+    dram.arrive(500_000);
+    assert_eq!(dram.write_if_idle(2, 500_000), None, "it waits from then on");
+    assert_eq!(dram.write_if_idle(2, 400_000), Some(15_000));
+    // What has to be written goes first.
+    assert_eq!(dram.write(3, 500_000), 500_000);
+    assert_eq!(dram.write_if_idle(4, 0), None);
+    assert_eq!(dram.transfers().writes_in_row, 2);
+}
+
+#[test]
+fn who_finds_room_in_the_buffer_waits_for_nothing() {
+    let mut dram = memory("dram", 2);
+    dram.write(0, 0);
+    assert!(dram.write_if_room(1) && !dram.write_if_room(2));
+    dram.flush();
+    assert_eq!(dram.transfers().writes_in_row, 1);
+    assert!(!memory("dram", 0).write_if_room(1));
+}
+
+#[test]
 fn the_bus_carries_a_line_at_a_time() {
     let mut dram = memory("dram", 32);
     let line = dram.transfer;

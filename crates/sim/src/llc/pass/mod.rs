@@ -7,11 +7,12 @@ use terrace_trace::{Block, Sink};
 
 use super::batch::Batch;
 use super::core_side::CoreSide;
+use super::early::Early;
 use super::mix::Mix;
 use super::origin;
 use super::outcome::Pass;
 use super::program::Program;
-use super::settings::{Llc, LlcMachine, Prefetching};
+use super::settings::{Llc, LlcMachine, Prefetching, WriteBack};
 use super::shared::{Shared, rows};
 
 /// Sinks for requests and traffic, as rows of a trace.
@@ -41,6 +42,7 @@ pub fn run(
     mut progress: impl FnMut(u64),
 ) -> Result<Pass> {
     settings.check_private()?;
+    settings.check_write_back()?;
     let lines = settings.lines()?;
     let rows_are = origin::rows_of(mix.programs(), settings)?;
     require_ips(settings, &mut mix)?;
@@ -117,6 +119,7 @@ fn require_ips(settings: &LlcMachine, mix: &mut Mix) -> Result<()> {
     let learns = match policies.next() {
         Some(policy) => policy.to_string(),
         None if settings.prefetching == Prefetching::Stride => "‘prefetch’ stride".to_owned(),
+        None if settings.write_back == WriteBack::LastWrite => "‘write-back’ last-write".to_owned(),
         None => return Ok(()),
     };
     let Some(without) = mix.without_ips()? else {
@@ -176,7 +179,7 @@ fn write_traffic(sinks: &mut Sinks, shared: &mut Shared) -> Result<()> {
 }
 
 /// Makes an empty last-level cache.
-fn shared(settings: &LlcMachine, llc: &Llc, cores: usize) -> Result<Shared> {
+pub(super) fn shared(settings: &LlcMachine, llc: &Llc, cores: usize) -> Result<Shared> {
     let geometry = llc.size.geometry(settings.line)?;
     let policy = llc
         .policy
@@ -192,6 +195,7 @@ fn shared(settings: &LlcMachine, llc: &Llc, cores: usize) -> Result<Shared> {
         memory_sides.collect::<Result<_>>()?,
         settings.epoch,
         settings.traffic,
+        Early::new(settings, geometry),
         cores,
     ))
 }

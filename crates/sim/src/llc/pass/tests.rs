@@ -228,6 +228,9 @@ proptest! {
         placement in prop::sample::select(vec!["virtual", "jit:memory=16M"]),
         prefetching in prop::sample::select(vec![Prefetching::Off, Prefetching::NextLine, Prefetching::Stride]),
         inclusive in any::<bool>(),
+        write_back in prop::sample::select(vec![
+            WriteBack::Demand, WriteBack::Eager, WriteBack::Rows, WriteBack::LastWrite,
+        ]),
     ) {
         let levels = private.iter().flatten().count();
         let inclusive = inclusive && levels > 0;
@@ -263,6 +266,7 @@ proptest! {
             private: private.map(|shape| shape.map(size)),
             prefetching: if levels == 2 { prefetching } else { Prefetching::Off },
             inclusion: if inclusive { Inclusion::Inclusive } else { Inclusion::NonInclusive },
+            write_back,
             // The second serves what the first has.
             llcs: vec![Llc { size: size(llc), policy: Spec::parse("lru").unwrap() }; if inclusive { 1 } else { 2 }],
             memories: vec![memory(name)],

@@ -16,6 +16,9 @@ impl Shared {
             counts.flushes += 1;
             counts.flush_writes += u64::from(written);
         }
+        if let Some(early) = &mut self.early {
+            early.note_flush(flushed, written);
+        }
         if !written {
             return;
         }

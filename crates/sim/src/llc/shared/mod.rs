@@ -1,5 +1,6 @@
 //! A last-level cache that all cores share, with its memory sides.
 
+mod early;
 mod flush;
 
 use std::ops::Range;
@@ -7,7 +8,8 @@ use std::ops::Range;
 use terrace_policy::llc::{self, Bounds, Cache, Counts, Kind, Request, bounds};
 use terrace_trace::{Access, Block};
 
-use super::batch::{Asked, Batch};
+use super::batch::{Asked, Batch, Near};
+use super::early::{Early, EarlyCounts};
 use super::lines::Lines;
 use super::memory_side::{Asks, MemorySide};
 use super::outcome::{Outcome, Point};
@@ -35,6 +37,8 @@ pub struct Shared {
     full_at: Option<u64>,
     memory_sides: Vec<MemorySide>,
     traffic: Option<Block>,
+    /// What is written before it is evicted; `None` where dirty lines are written on demand.
+    early: Option<Early>,
     /// The state at the end of the warm-up.
     begin: Option<Begin>,
     /// Bounds of the transfers after the warm-up, if the policy knows the future.
@@ -49,6 +53,7 @@ struct Begin {
     counts: Counts,
     /// Counts by core until then.
     by_core: Vec<Counts>,
+    early: Option<EarlyCounts>,
     /// Dirty lines.
     dirty: u64,
     positions: Vec<u64>,
@@ -62,6 +67,7 @@ impl Shared {
         memory_sides: Vec<MemorySide>,
         epoch: Option<u64>,
         traffic: bool,
+        early: Option<Early>,
         cores: usize,
     ) -> Self {
         Self {
@@ -73,6 +79,7 @@ impl Shared {
             full_at: None,
             memory_sides,
             traffic: traffic.then(Block::default),
+            early,
             begin: None,
             bounds: None,
             outcomes: Vec::with_capacity(PART),
@@ -91,7 +98,9 @@ impl Shared {
 
     /// Serves all requests of a batch.
     pub fn serve(&mut self, batch: &Batch) {
-        self.serve_below(batch, PART, None);
+        // What is written early depends on the state of the cache before each request.
+        let part = if self.early.is_some() { 1 } else { PART };
+        self.serve_below(batch, part, None);
     }
 
     /// Serves all requests of a batch as a cache that includes the private levels: what it evicts
@@ -140,6 +149,11 @@ impl Shared {
     }
 
     fn serve_part(&mut self, batch: &Batch, range: Range<usize>, above: Option<Above>) {
+        let mut nears = batch.nears(range.clone());
+        if self.early.is_some() {
+            self.write_in_idle_time(&batch.get(range.start), nears);
+            nears = &[];
+        }
         let (filled, served) = (self.cache.tags().filled(), self.counts().accesses());
         let requests = &batch.requests()[range.clone()];
         self.outcomes.clear();
@@ -151,7 +165,10 @@ impl Shared {
             self.note_filled(served);
         }
         self.note_cores(&batch.requests()[range.clone()]);
-        self.ask_memory(batch, range.clone());
+        self.ask_memory(batch, range.clone(), nears);
+        if self.early.is_some() {
+            self.note_early(&batch.get(range.start));
+        }
         if let Some((epoch, left)) = &mut self.epoch {
             *left -= range.len() as u64;
             if *left == 0 {
@@ -194,10 +211,11 @@ impl Shared {
         }
     }
 
-    /// Sends the reads and writes of requests to the memory sides.
-    fn ask_memory(&mut self, batch: &Batch, range: Range<usize>) {
+    /// Sends the reads and writes of requests to the memory sides, and the accesses to the second
+    /// level that are among them.
+    fn ask_memory(&mut self, batch: &Batch, range: Range<usize>, nears: &[Near]) {
         for memory_side in &mut self.memory_sides {
-            let mut nears = batch.nears(range.clone()).iter().peekable();
+            let mut nears = nears.iter().peekable();
             let asked = range.clone().zip(batch.asked(range.clone()));
             for ((index, asked), outcome) in asked.zip(&self.outcomes) {
                 while let Some(near) = nears.next_if(|near| near.before <= index) {
@@ -233,6 +251,7 @@ impl Shared {
         self.begin = Some(Begin {
             counts: self.counts(),
             by_core: self.by_core.clone(),
+            early: self.early.as_ref().map(Early::counts),
             dirty: self.cache.dirty_lines(),
             positions: self.cache.tags().positions().to_vec(),
         });
@@ -275,6 +294,7 @@ impl Shared {
                 .map(|(core, now)| *now - begin.map_or(Counts::default(), |b| b.by_core[core]))
                 .collect(),
             warmup: begin.map(|begin| begin.counts),
+            early: self.early_writes(),
             dirty_at_begin: begin.map_or(0, |begin| begin.dirty),
             dirty_at_end: self.cache.dirty_lines(),
             positions: self.positions(),
@@ -360,3 +380,6 @@ pub fn rows(batch: &Batch, lines: Lines, block: &mut Block) {
     let rows = asked.map(|asked| requests::row(lines, &asked));
     rows.for_each(|row: Access| block.push(row));
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,11 @@
-//! Prediction whether an instruction leaves the lines that it touches dead.
+//! Prediction of what becomes of the lines that an instruction touches: that they are dead (`dblk`),
+//! or get no more writes (`last_write`).
 
-use crate::llc::signature::mix;
+use super::signature::mix;
 
 /// Skewed tables of saturating counters: a signature has a different place in each table, so that
 /// two signatures that share one counter do not share the others.
-pub struct Predictor {
+pub struct Skewed {
     tables: Vec<[u8; TABLES]>,
     threshold: u8,
 }
@@ -18,7 +19,7 @@ const COUNTER_BITS: u32 = 2;
 /// Highest value of a counter.
 const MOST: u8 = (1 << COUNTER_BITS) - 1;
 
-impl Predictor {
+impl Skewed {
     /// Highest sum of the counters of a signature.
     pub const MOST: u8 = MOST * TABLES as u8;
 
@@ -37,19 +38,19 @@ impl Predictor {
         [hash, hash >> 20, hash >> 40].map(|part| part % (1 << INDEX_BITS))
     }
 
-    /// Whether a line that this signature touched last is dead.
+    /// Whether what is predicted comes true of a line that this signature touched last.
     #[inline]
-    pub fn dead(&self, signature: u16) -> bool {
+    pub fn predicts(&self, signature: u16) -> bool {
         let [a, b, c] = Self::places(signature);
         let sum = self.tables[a][0] + self.tables[b][1] + self.tables[c][2];
         sum >= self.threshold
     }
 
-    /// Learns whether a line that this signature touched last was dead.
-    pub fn learn(&mut self, signature: u16, dead: bool) {
+    /// Learns whether it came true of a line that this signature touched last.
+    pub fn learn(&mut self, signature: u16, came_true: bool) {
         for (table, place) in Self::places(signature).into_iter().enumerate() {
             let counter = &mut self.tables[place][table];
-            *counter = match dead {
+            *counter = match came_true {
                 true => MOST.min(*counter + 1),
                 false => counter.saturating_sub(1),
             };
@@ -68,20 +69,20 @@ mod tests {
 
     /// The threshold of 8 needs all three counters, two of them at 3 and one at 2.
     #[test]
-    fn it_takes_three_dead_lines_and_one_live_one() {
-        let mut predictor = Predictor::new(8);
-        for dead in [false, false, true] {
-            predictor.learn(7, true);
-            assert_eq!(predictor.dead(7), dead);
+    fn it_takes_three_that_come_true_and_one_that_does_not() {
+        let mut skewed = Skewed::new(8);
+        for predicted in [false, false, true] {
+            skewed.learn(7, true);
+            assert_eq!(skewed.predicts(7), predicted);
         }
-        predictor.learn(7, true);
-        predictor.learn(7, false);
-        assert!(!predictor.dead(7), "three times 2 is 6");
-        assert!(!predictor.dead(8));
+        skewed.learn(7, true);
+        skewed.learn(7, false);
+        assert!(!skewed.predicts(7), "three times 2 is 6");
+        assert!(!skewed.predicts(8));
     }
 
     #[test]
     fn storage_is_the_paper_s_three_kilobytes() {
-        assert_eq!(Predictor::new(8).storage_bits(), 3 * 8192);
+        assert_eq!(Skewed::new(8).storage_bits(), 3 * 8192);
     }
 }
