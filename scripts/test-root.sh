@@ -36,12 +36,15 @@ done
 { has_any mkfs.btrfs && grep -qw btrfs /proc/filesystems; } ||
     lacks a_directory_of_btrfs_is_a_tier btrfs
 has_any mkfs.btrfs mkfs.xfs || lacks shares_its_blocks 'mkfs.btrfs or mkfs.xfs'
-has_any mkfs.ext4 || for test in after_a_power_cut a_cut_loses on_a_full_disk holds_the_flash_level; do
+has_any mkfs.ext4 || for test in after_a_power_cut a_cut_loses on_a_full_disk holds_the_flash_level \
+    of_this_kernel; do
     lacks "$test" 'mkfs.ext4'
 done
+[ "$(printf '6.18\n%s\n' "$(uname -r)" | sort -V | head -1)" = 6.18 ] ||
+    lacks of_this_kernel 'Linux 6.18, whose read-ahead it is'
 has_any ngspice || lacks ngspice ngspice
 has_any redis-server || lacks snapshot_of_redis 'redis-server and redis-cli'
-losetup --find >/dev/null 2>&1 || for test in device after_a_power_cut a_cut_loses full_disk; do
+losetup --find >/dev/null 2>&1 || for test in device after_a_power_cut a_cut_loses full_disk of_this_kernel; do
     lacks "$test" 'loop devices'
 done
 [ -e "/sys/dev/block/$(stat -c %Hd:%Ld .)" ] ||

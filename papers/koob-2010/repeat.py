@@ -5,6 +5,7 @@ Usage: repeat.py [--quick]    with a sixty-fourth of everything; results stay in
 
 import itertools
 import json
+import random
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,10 @@ SLOW_DOWNS = [1, 2, 5, 10, 20, 50, 100]
 ADMISSIONS = ["all", "second-read", "sketch", "sketch:reads=3", "sequential+second-read"]
 TENTHS = 10
 ORGANISATIONS = ["extended", "multilevel", "memory"]
+# Windows of read-ahead, and the part of the slides' memories over which single readers read.
+WINDOWS, READERS_PART = ["off", "32K", "128K", "512K"], 64
+# A reader's file in gigabytes of the slides, its reads as a multiple of the file's pages, and streams that are mixed.
+READ_GB, READS, STREAMS = 8, 4, 8
 # As the kernel does, written pages wait in DRAM.
 KERNEL = {"writes": "back"}
 PAGE = 4096
@@ -65,6 +70,39 @@ class Scale:
             generate("strided", path, footprint=pages * PAGE, accesses=pages, stride=PAGE)
         return path
 
+    def reader(self, name):
+        """Returns the trace of a reader of one file, a page at a time."""
+        path = self.work / f"{name}-of-{self.part}.csv"
+        if not path.exists():
+            say(f"making {path.name}")
+            pages = (READ_GB << 30) // PAGE // self.part
+            rows = (f"{page * PAGE},{PAGE},r\n" for page in READERS[name](pages, READS * pages))
+            path.write_text("address,size,op\n" + "".join(rows))
+        return path
+
+
+def one_stream(pages, reads):
+    return (at % pages for at in range(reads))
+
+
+def mixed_streams(pages, reads):
+    """Each stream reads a part of its own, and they take turns."""
+    part = pages // STREAMS
+    return (at % STREAMS * part + at // STREAMS % part for at in range(reads))
+
+
+def anywhere(pages, reads):
+    draw = random.Random(1)
+    return (draw.randrange(pages) for _ in range(reads))
+
+
+def pairs(pages, reads):
+    """Records that begin anywhere and are read by two reads in a row."""
+    return (page + at for page in anywhere(pages - 1, reads // 2) for at in (0, 1))
+
+
+READERS = {"one stream": one_stream, "mixed streams": mixed_streams, "anywhere": anywhere, "pairs": pairs}
+
 
 def generate(kind, path, **options):
     unfinished = path.with_suffix(".partial.parquet")
@@ -94,6 +132,17 @@ def kept(run):
     names = ("time_ns", "read_rate", "write_rate", "hit_rate", "dram_hit_rate", "flash_hit_rate", "reads", "writes",
              "flash_written_bytes", "lifetime_years")
     return {"settings": settings, **{name: run[name] for name in names}}
+
+
+def read_ahead(traces, **options):
+    """Returns the figures of machines with each window, without flash and with it."""
+    command = [common.TERRACE, "sim", "files", "--quiet", "--json=-", *arguments(KERNEL | options), "--readahead", ",".join(WINDOWS),
+               *traces]
+    names = ("time_ns", "read_rate", "reads", "hit_rate", "dram_hit_rate", "flash_hit_rate", "dram_hits", "flash_hits", "disk_reads",
+             "disk_requests", "seeks", "ahead", "ahead_used", "ahead_late", "ahead_wasted", "unused_rate", "flash_written_bytes")
+    settings = ("flash_pages", "readahead_pages")
+    return [{"settings": {key: run["settings"][key] for key in settings}, **{name: run[name] for name in names}}
+            for run in common.output_json(command)["runs"]]
 
 
 def course(traces, parts, **options):
@@ -132,10 +181,16 @@ def measure(paper, quick):
     # The first reads of a scan evict what PostMark left in DRAM; what flash takes of that is not the scan's doing.
     flushed = simulate([one, scale.scan(ONE_DRAM_GB)], **wearing)
     scanned = simulate([one, scale.scan(10 * FLASH_GB)], **wearing)
+    say("simulating read-ahead")
+    ahead = read_ahead([one], **emulated | {"flash_size": ["off", scale.size(FLASH_GB)]})
+    small = Scale(work, paper, READERS_PART * (QUICK_PART if quick else PART))
+    levels = {"dram": small.size(ONE_DRAM_GB), "flash_size": ["off", small.size(FLASH_GB)], "memory": "dram", "admission": "all"}
+    readers = {name: read_ahead([small.reader(name)], **levels) for name in READERS}
     return {"part": scale.part, "dram_gb": DRAM_GB, "emulated_dram_gb": EMULATED_DRAM_GB, "flash_gb": FLASH_GB,
             "slow_downs": SLOW_DOWNS, "unmodified": unmodified, "emulated": slowed, "smaller": smaller,
             "series": series, "organisations": organisations, "admissions": admissions,
-            "flushed": flushed, "scanned": scanned, "technologies": technologies()}
+            "flushed": flushed, "scanned": scanned, "technologies": technologies(),
+            "readahead": {"windows": WINDOWS, "postmark": ahead, "readers": readers}}
 
 
 def technologies():
@@ -161,7 +216,8 @@ def tables(results, paper):
     return {"unmodified": unmodified_table(results), "read": emulated_table(results, "read_rate"),
             "write": emulated_table(results, "write_rate"), "scale": scale_table(results), "series": series_table(results),
             "organisations": organisation_table(results), "admission": admission_table(results),
-            "technologies": technology_table(results, paper), **live_tables()}
+            "technologies": technology_table(results, paper), "readahead": readahead_table(results),
+            "readers": readers_table(results), **live_tables()}
 
 
 def live_tables():
@@ -208,6 +264,44 @@ def organisation_table(results):
     rows = [[run["settings"]["organisation"], percent(run["dram_hit_rate"]), percent(run["flash_hit_rate"]),
              megabytes(run["read_rate"]), f"{run['flash_written_bytes'] / 1e9:.1f}"] for run in results["organisations"]]
     return table(["organisation", "DRAM hits", "flash hits", "read, MB/s", "to flash, GB"], rows)
+
+
+def readahead_table(results):
+    """Shows PostMark with each window, without flash and with it."""
+    found = results["readahead"]
+    rows = [[*ahead_machine(found, at), megabytes(run["read_rate"]), percent(run["dram_hit_rate"]), *ahead_flash(run),
+             f"{run['disk_reads'] * PAGE / 1e9:.1f}", f"{run['disk_requests'] / 1e3:,.0f}", f"{run['ahead'] * PAGE / 1e9:.1f}",
+             ahead_unused(run)] for at, run in enumerate(found["postmark"])]
+    return table(["flash", "window", "read, MB/s", "DRAM hits", "flash hits", "to flash, GB", "from the disk, GB",
+                  "requests, thousand", "read ahead, GB", "unused"], rows)
+
+
+def readers_table(results):
+    """Shows each reader with each window, and its time as a multiple of that without read-ahead."""
+    found, rows = results["readahead"], []
+    for name, runs in found["readers"].items():
+        for at, run in enumerate(runs):
+            without = runs[at // len(WINDOWS) * len(WINDOWS)]
+            rows.append([name, *ahead_machine(found, at), f"{run['time_ns'] / 1e9:.1f}", f"{run['time_ns'] / without['time_ns']:.3f}",
+                         percent(run["dram_hit_rate"]), *ahead_flash(run, 1e6), f"{run['disk_requests'] / 1e3:.1f}",
+                         f"{run['ahead'] * PAGE / 1e6:.0f}", ahead_unused(run)])
+    return table(["reader", "flash", "window", "time, s", "of that without", "DRAM hits", "flash hits", "to flash, MB",
+                  "requests, thousand", "read ahead, MB", "unused"], rows)
+
+
+def ahead_machine(found, at):
+    """Returns the flash and the window of a machine: flash varies slowest."""
+    windows = found["windows"]
+    return ["no flash" if at < len(windows) else "flash", windows[at % len(windows)]]
+
+
+def ahead_flash(run, unit=1e9):
+    has_flash = run["settings"]["flash_pages"] > 0
+    return [percent(run["flash_hit_rate"]), f"{run['flash_written_bytes'] / unit:.1f}"] if has_flash else ["", ""]
+
+
+def ahead_unused(run):
+    return percent(run["unused_rate"]) if run["ahead"] else ""
 
 
 def technology_table(results, paper):

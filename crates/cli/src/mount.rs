@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use terrace_base::mounts::unmount_dead;
 use terrace_base::{Context, Error, Output, Result, Signals};
-use terrace_filecache::mount::{End, Logged, Mount, Settings, status};
+use terrace_filecache::mount::{End, Logged, Mount, PART, Settings, status};
 use terrace_live::journal::{Journal, state_directory};
 use terrace_live::machine::mount::Mount as Mounted;
 use terrace_report::mount::{MountDocument, line, prometheus, text};
+use terrace_trace::files::{self, Files};
 use terrace_trace::lost::Loss;
 use terrace_trace::record::LEVEL;
 use terrace_trace::{Access, Block, Sink};
@@ -95,9 +96,14 @@ struct Recording(JoinHandle<Result<Vec<Loss>>>);
 impl Recording {
     /// Begins a trace; the sender takes what is to be written, until it is dropped.
     fn begin(file: &Path) -> Result<(SyncSender<Logged>, Self)> {
+        let files = Files {
+            first: 0,
+            room: PART,
+        };
         let about = [
             (LEVEL, "requests for files".to_owned()),
             ("recorded.clock", "microseconds, as instructions".to_owned()),
+            (files::KEY, files.to_string()),
             (
                 "recorded.by",
                 format!("terrace {}", env!("CARGO_PKG_VERSION")),

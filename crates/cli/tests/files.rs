@@ -80,6 +80,36 @@ fn a_budget_is_kept() {
     assert!(number(run, "lifetime_years") > 100.0);
 }
 
+/// Files are read as a whole by requests of 128 KiB: windows save requests, and end with their files.
+#[test]
+fn postmark_is_read_ahead_to_the_end_of_its_files() {
+    let directory = TempDir::new().unwrap();
+    let small = [
+        "--least",
+        "100000",
+        "--most",
+        "400000",
+        "--footprint",
+        "32M",
+        "--transactions",
+        "1000",
+    ];
+    let trace = generate(&directory, "postmark", &small);
+    let options = ["--dram", "4M", "--readahead", "off,128K", &trace];
+    let found = command::simulate("files", &options);
+    let runs = found["runs"].as_array().unwrap();
+    let [off, on] = [0, 1].map(|at| |name: &str| number(&runs[at], name));
+    assert_eq!((off("ahead"), on("reads")), (0.0, off("reads")));
+    assert_eq!(off("disk_requests"), off("disk_reads"));
+    assert!(on("disk_requests") < off("disk_requests") / 10.0);
+    assert!(on("ahead_used") > 1000.0);
+    assert!(on("unused_rate") < 0.01, "{}", on("unused_rate"));
+    let table = terrace(&[&["sim", "files"][..], &options].concat());
+    let table = text(&table.stdout);
+    assert!(table.contains("disk requests"), "{table}");
+    assert!(table.contains("readahead 128 KiB"), "{table}");
+}
+
 #[test]
 fn wrong_input_is_one_sentence() {
     let directory = TempDir::new().unwrap();
@@ -120,6 +150,7 @@ fn wrong_input_is_one_sentence() {
             &["--dram", "1M", "--interval", "2000000s"],
             "longer than a day",
         ),
+        (&["--dram", "1M", "--readahead", "1K"], "`1K` is less than a page"),
         (
             &["--dram", "1M", "--flash-size", "8000000G"],
             "a level has from 1",

@@ -11,6 +11,7 @@ pub mod page_cluster;
 pub mod params;
 pub mod placement;
 pub mod prefetch;
+pub mod readahead;
 pub mod registry;
 pub mod replacement;
 pub mod sched;

@@ -9,6 +9,7 @@ mod compression;
 pub mod contents;
 mod crowded;
 pub mod discard;
+pub mod files;
 pub mod format;
 pub mod formats;
 pub mod generate;

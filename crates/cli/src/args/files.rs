@@ -22,10 +22,13 @@ Examples:
   terrace sim files --dram 64M --flash-size 1G --interval 1s --budget 1G a.csv
   terrace sim files --dram 64M --flash-size 1G --organisation memory a.csv
   terrace sim files --dram 64M --flash-size 1G --flash-slow-down 1,5 a.csv
+  terrace sim files --dram 64M --flash-size off,1G --readahead off,128K a.parquet
 
 Traces are of requests for files or blocks: those of libCacheSim (oracleGeneral, CSV), and any other that
 terrace reads, whose addresses are taken for places on the disk. `terrace trace gen postmark` makes one
 of the benchmark of Koob 2010. Several traces are served one after the other, each with files of its own.
+For --readahead a trace says where its files lie, as those of postmark and `terrace mount --record` do; a
+file ends where the trace has last read or written. Objects are files. Any other trace is one file, a disk.
 
 The rules: a page comes from DRAM, or else from flash, or else from the disk, which seeks where the page does
 not follow the one before. A page that is written leaves flash. What flash lives is its endurance by the

@@ -15,7 +15,7 @@ use crate::file::Identity;
 
 /// Bytes of a part of a file, which lies at addresses in a row. Parts have addresses in the order
 /// in which they are met.
-const PART: u64 = 1 << 30;
+pub const PART: u64 = 1 << 30;
 
 /// A read or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -47,7 +47,7 @@ use crate::medium::{Disk, Emulated, Medium, Slowdown};
 use crate::store::Store;
 use file_system::PassThrough;
 use log::Log;
-pub use log::Logged;
+pub use log::{Logged, PART};
 use nodes::Nodes;
 pub use promise::Promise;
 use ruled::Ruled;

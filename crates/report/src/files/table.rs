@@ -12,7 +12,9 @@ use crate::text::Text;
 pub fn text(simulated: &Simulated) -> Text {
     let runs = &simulated.runs;
     let differing = differing(runs);
-    let mut table = table(&[
+    let reads_ahead = runs.iter().any(|run| run.machine.readahead_pages > 0);
+    let ahead = ["disk requests", "read ahead", "unused"];
+    let mut heads = vec![
         "machine",
         "hits in DRAM",
         "hits on flash",
@@ -22,12 +24,16 @@ pub fn text(simulated: &Simulated) -> Text {
         "to flash",
         "busiest day",
         "flash lives",
-    ]);
+    ];
+    if reads_ahead {
+        heads.extend(ahead);
+    }
+    let mut table = table(&heads);
     for of in results::compared(simulated) {
         let outcome = &of.run.outcome;
         let counts = &outcome.counts;
         let lives = of.run.lifetime();
-        table.add_row([
+        let mut row = vec![
             machine(of.run, &name(of.run, &differing)),
             percent(counts.dram_hit_rate()),
             percent(counts.flash_hit_rate()),
@@ -41,7 +47,15 @@ pub fn text(simulated: &Simulated) -> Text {
             counts.flash_written().to_string(),
             or_dash(outcome.busiest_day.map(|bytes| bytes.to_string())),
             or_dash(lives.map(years)),
-        ]);
+        ];
+        if reads_ahead {
+            row.extend([
+                counts.disk_requests.to_string(),
+                Bytes::of_pages(counts.ahead).to_string(),
+                percent(counts.unused_rate()),
+            ]);
+        }
+        table.add_row(row);
     }
     Text::default().prose(head(&runs[0])).table(table)
 }

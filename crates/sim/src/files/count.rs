@@ -43,8 +43,10 @@ counts! {
     dram_hits;
     /// pages read that were on flash
     flash_hits;
-    /// pages read from the disk
+    /// pages read from the disk, read ahead or not
     disk_reads;
+    /// requests of the disk that read; each is for pages in a row
+    disk_requests;
     /// pages written to the disk
     disk_writes;
     /// reads and writes of the disk that did not follow the one before
@@ -55,4 +57,13 @@ counts! {
     refused;
     /// pages on flash that were dropped because they were written
     stale;
+    /// pages that were read ahead: from the disk, before they were asked for
+    ahead;
+    /// pages read ahead that were read later, in DRAM
+    ahead_used;
+    /// those of them that the reader had to wait for, as they were still on their way
+    ahead_late;
+    /// pages read ahead that left DRAM, or were written, before they were read; flash is not
+    /// offered them
+    ahead_wasted;
 }

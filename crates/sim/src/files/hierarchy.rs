@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use terrace_base::{Error, Nanos, Result};
 use terrace_policy::admission;
+use terrace_policy::readahead::Window;
 use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
 
+use super::ahead::{Brought, ReadAhead};
 use super::count::Counts;
 use super::disk::Disk;
+use super::extent::Ends;
 use super::flash::Flash;
 use super::outcome::Outcome;
-use super::requests::Request;
+use super::requests::{Event, Request};
 use super::settings::{FilesMachine, Organisation, Writes};
 use super::timeline::Timeline;
 
@@ -19,7 +22,7 @@ use super::timeline::Timeline;
 struct Known {
     /// Its place on the disk.
     place: u64,
-    /// Bytes of the request that asked for it last.
+    /// Bytes of the request that asked for it last; 0 where none did.
     size: u32,
     /// Whether the disk has an older content.
     dirty: bool,
@@ -34,6 +37,7 @@ pub(super) struct Hierarchy {
     /// Requests until figures are taken.
     warmup: u64,
     dram: Box<dyn Replacement>,
+    ahead: Option<Box<ReadAhead>>,
     flash: Option<Flash>,
     disk: Disk,
     pages: Vec<Known>,
@@ -45,11 +49,11 @@ pub(super) struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Makes an empty machine.
+    /// Makes an empty machine above files that end there, which matters for read-ahead alone.
     ///
     /// # Errors
     /// A usage error where a part cannot be made.
-    pub(super) fn new(machine: &FilesMachine) -> Result<Self> {
+    pub(super) fn new(machine: &FilesMachine, ends: &Ends) -> Result<Self> {
         let dram = machine
             .replacement
             .policy(machine.dram_pages, machine.seed, None);
@@ -60,6 +64,10 @@ impl Hierarchy {
             interval: machine.interval,
             warmup: machine.warmup,
             dram: dram.map_err(Error::usage)?,
+            ahead: match machine.readahead_pages {
+                0 => None,
+                most => Some(Box::new(ReadAhead::new(most, ends.clone()))),
+            },
             flash: Flash::new(machine)?,
             disk: Disk::new(machine),
             pages: Vec::new(),
@@ -70,16 +78,39 @@ impl Hierarchy {
         })
     }
 
-    /// Serves a request.
-    pub(super) fn serve(&mut self, request: &Request) {
-        let begin = self.now;
-        for (page, place) in request.pages.iter().zip(request.place..) {
-            let known = self.know(*page);
-            (known.place, known.size) = (place, request.bytes);
-            match request.write {
-                true => self.write(*page),
-                false => self.read(*page),
+    /// Serves what happens in a trace, which is number `trace` of all.
+    ///
+    /// # Errors
+    /// A failure where there are more pages than can be simulated.
+    pub(super) fn serve(&mut self, trace: usize, event: Event) -> Result<()> {
+        match event {
+            Event::Request(mut request) => self.request(&mut request),
+            Event::GivenBack(layout, discard) => {
+                if let Some(ahead) = &mut self.ahead {
+                    ahead.give_back(trace, layout, discard);
+                }
+                Ok(())
             }
+        }
+    }
+
+    fn request(&mut self, request: &mut Request) -> Result<()> {
+        let begin = self.now;
+        if let Some(ahead) = &mut self.ahead {
+            ahead.begin(request);
+        }
+        let first = request.place(request.span.first.0);
+        for (at, place) in (first..).take(request.pages.len()).enumerate() {
+            let page = request.pages[at];
+            let known = self.know(page);
+            (known.place, known.size) = (place, request.span.bytes);
+            match request.span.write {
+                true => self.write(page),
+                false => self.read(at, request)?,
+            }
+        }
+        if let Some(ahead) = self.ahead.as_mut().filter(|_| !request.span.write) {
+            ahead.end(request);
         }
         self.counts.requests += 1;
         self.now = self.now.max(begin + self.interval);
@@ -88,16 +119,19 @@ impl Hierarchy {
             1 => self.begin_figures(),
             _ => self.warmup -= 1,
         }
+        Ok(())
     }
 
-    fn read(&mut self, page: PageId) {
+    /// Reads the page at `at` of a request.
+    fn read(&mut self, at: usize, request: &mut Request) -> Result<()> {
+        let page = request.pages[at];
         self.counts.reads += 1;
-        if self.is_held_back(page) || !self.touch(page, false) {
-            self.fetch(page);
-        } else {
-            self.counts.dram_hits += 1;
+        match self.is_held_back(page) || !self.touch(page, false) {
+            true => self.fetch(at, request)?,
+            false => self.find(at, request)?,
         }
         self.now += self.copy;
+        Ok(())
     }
 
     /// Whether a page is read where it is, on flash: in multilevel main memory, if there is a
@@ -108,22 +142,122 @@ impl Hierarchy {
             && on_flash.is_some_and(|flash| !flash.affords(&self.asked(page)))
     }
 
+    /// Reads a page that DRAM has.
+    fn find(&mut self, at: usize, request: &mut Request) -> Result<()> {
+        let Some(ahead) = &mut self.ahead else {
+            self.counts.dram_hits += 1;
+            return Ok(());
+        };
+        let page = request.pages[at];
+        let brought = ahead.take(page);
+        self.follow(at, request)?;
+        let Some(Brought { arrives, ahead }) = brought else {
+            self.counts.dram_hits += 1;
+            return Ok(());
+        };
+        if ahead {
+            self.counts.dram_hits += 1;
+            self.counts.ahead_used += 1;
+            self.counts.ahead_late += u64::from(arrives > self.now);
+        }
+        self.now = self.now.max(arrives);
+        let asked = self.asked(page);
+        self.delivered(page, &asked);
+        Ok(())
+    }
+
     /// Brings a page that was read from flash or from the disk.
-    fn fetch(&mut self, page: PageId) {
-        let request = self.asked(page);
+    fn fetch(&mut self, at: usize, request: &mut Request) -> Result<()> {
+        let page = request.pages[at];
+        let asked = self.asked(page);
         let on_flash = self.flash.as_mut().filter(|flash| flash.holds(page));
         if let Some(flash) = on_flash {
             self.counts.flash_hits += 1;
-            self.now = flash.read(self.now, page, &request);
-            if self.organisation == Organisation::Memory && flash.affords(&request) {
+            self.now = flash.read(self.now, page, &asked);
+            if self.organisation == Organisation::Memory && flash.affords(&asked) {
                 flash.drop(page);
             }
-            return;
+            return Ok(());
         }
-        self.counts.disk_reads += 1;
-        self.now = self.disk.read(self.now, self.pages[page.index()].place);
+        match &mut self.ahead {
+            None => self.now = self.read_disk(self.pages[page.index()].place, 1),
+            Some(ahead) => {
+                let holds = |page| holds(&*self.dram, self.flash.as_ref(), page);
+                let window = ahead.missed(at, request, holds);
+                self.bring(&window, Some(page), request)?;
+                self.follow(at, request)?;
+            }
+        }
+        self.delivered(page, &asked);
+        Ok(())
+    }
+
+    /// Reads ahead what the mark of a page leads to, if it has one.
+    fn follow(&mut self, at: usize, request: &mut Request) -> Result<()> {
+        let Some(ahead) = &mut self.ahead else {
+            return Ok(());
+        };
+        let holds = |page| holds(&*self.dram, self.flash.as_ref(), page);
+        let window = ahead.found(at, request, holds);
+        self.bring(&window, None, request)
+    }
+
+    /// Has the disk read what no level has of a window. The page that a reader waits for, which has
+    /// its place in DRAM already, is part of the first row of pages.
+    fn bring(
+        &mut self,
+        window: &Window,
+        awaited: Option<PageId>,
+        request: &mut Request,
+    ) -> Result<()> {
+        let numbers = request.numbers(window.pages.clone())?;
+        let mut missing: Vec<(u64, PageId)> = window.pages.clone().zip(numbers).collect();
+        missing.retain(|(_, page)| {
+            awaited == Some(*page) || !holds(&*self.dram, self.flash.as_ref(), *page)
+        });
+        let asked = request.span.first.0..=request.span.last.0;
+        for row in missing.chunk_by(|one, next| one.0 + 1 == next.0) {
+            let arrives = self.read_disk(request.place(row[0].0), row.len() as u64);
+            if awaited.is_some_and(|page| row[0].1 == page) {
+                self.now = arrives;
+            }
+            for &(at, page) in row {
+                self.know(page).place = request.place(at);
+                if awaited != Some(page) {
+                    let ahead = !asked.contains(&at);
+                    self.counts.ahead += u64::from(ahead);
+                    self.note_brought(page, Brought { arrives, ahead });
+                }
+                if window.mark == Some(at)
+                    && let Some(ahead) = &mut self.ahead
+                {
+                    ahead.mark(page);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_brought(&mut self, page: PageId, brought: Brought) {
+        if let Some(evicted) = self.dram.prefetch(page) {
+            self.evicted(evicted);
+        }
+        if let Some(ahead) = &mut self.ahead {
+            ahead.bring(page, brought);
+        }
+    }
+
+    /// Has the disk read pages in a row, and returns the end.
+    fn read_disk(&mut self, place: u64, pages: u64) -> Nanos {
+        self.counts.disk_reads += pages;
+        self.counts.disk_requests += 1;
+        self.disk.read(self.now, place, pages)
+    }
+
+    /// Has a page that a reader has from the disk go on to flash.
+    fn delivered(&mut self, page: PageId, asked: &admission::Request) {
         if let Some(flash) = &mut self.flash {
-            flash.missed(&request);
+            flash.missed(asked);
         }
         if self.organisation == Organisation::Multilevel {
             self.offer(page);
@@ -135,8 +269,12 @@ impl Hierarchy {
         self.counts.writes += 1;
         let stale = self.flash.as_mut().is_some_and(|flash| flash.drop(page));
         self.counts.stale += u64::from(stale);
+        self.waste(page);
         match self.writes {
-            Writes::Around => self.dram.remove(page),
+            Writes::Around => {
+                self.dram.remove(page);
+                self.unmark(page);
+            }
             Writes::Back | Writes::Through => {
                 self.touch(page, true);
             }
@@ -168,6 +306,10 @@ impl Hierarchy {
     }
 
     fn evicted(&mut self, page: PageId) {
+        self.unmark(page);
+        if self.waste(page) {
+            return;
+        }
         let known = &mut self.pages[page.index()];
         if std::mem::take(&mut known.dirty) {
             self.counts.disk_writes += 1;
@@ -175,6 +317,23 @@ impl Hierarchy {
         }
         if self.organisation != Organisation::Multilevel {
             self.offer(page);
+        }
+    }
+
+    /// Notes that a page leaves DRAM, or is written; returns whether it had been brought and not read
+    /// since.
+    fn waste(&mut self, page: PageId) -> bool {
+        let brought = self.ahead.as_mut().and_then(|ahead| ahead.take(page));
+        let Some(brought) = brought else { return false };
+        // A page that its own request loses is read again, so that it was read ahead for nothing.
+        self.counts.ahead += u64::from(!brought.ahead);
+        self.counts.ahead_wasted += 1;
+        true
+    }
+
+    fn unmark(&mut self, page: PageId) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.unmark(page);
         }
     }
 
@@ -236,7 +395,7 @@ impl Hierarchy {
         Outcome {
             counts,
             time,
-            footprint: self.pages.len() as u64,
+            footprint: self.pages.iter().filter(|page| page.size > 0).count() as u64,
             refused: flash.map_or_else(Vec::new, |flash| flash.refused().to_vec()),
             busiest_day: flash.map(Flash::busiest_day),
             worn: flash.map(Flash::worn),
@@ -244,4 +403,9 @@ impl Hierarchy {
             points: self.timeline.points(counts, time),
         }
     }
+}
+
+/// Whether DRAM or flash has a page.
+fn holds(dram: &dyn Replacement, flash: Option<&Flash>, page: PageId) -> bool {
+    dram.contains(page) || flash.is_some_and(|flash| flash.holds(page))
 }

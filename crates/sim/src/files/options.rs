@@ -73,6 +73,13 @@ fn caches() -> Vec<Setting> {
             otherwise("no bound"), common(),
             details("The admission policy write-budget is added to those of --admission."),
             column("budget", "budget_bytes", Unit::Bytes, |m| m.budget);
+        /// the largest window of the kernel's read-ahead of files: 128K; off: pages are read one by
+        /// one
+        "readahead" "SIZE": read(window, |m, pages| m.readahead_pages = pages), default("off"), common(),
+            details("A read at the beginning of a file, or where the one before ended, opens a window, and \
+                     windows double, as those of Linux 6.18. Flash counts as cache: what it has is not \
+                     read ahead, and pages that were read ahead and never used are not offered to it."),
+            column("read-ahead", "readahead_pages", Unit::Pages, |m| m.readahead_pages);
         /// what stays in DRAM
         "replacement" "NAME": new(Values::List(Arc::new(dram_policies))), default("lru"),
             details("Policies are listed by `terrace list policies`."),
@@ -162,6 +169,19 @@ fn pages_or_off(text: &str) -> Result<usize> {
     match text {
         "off" => Ok(0),
         _ => pages(text),
+    }
+}
+
+/// Reads the largest window of read-ahead.
+fn window(text: &str) -> Result<u64> {
+    if text == "off" {
+        return Ok(0);
+    }
+    match Bytes::parse(text)?.pages() {
+        0 => Err(Error::usage(format!(
+            "`{text}` is less than a page; ‘readahead’ takes 4K and more, or off"
+        ))),
+        pages => Ok(pages),
     }
 }
 

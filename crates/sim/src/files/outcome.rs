@@ -62,6 +62,12 @@ impl Counts {
         ratio((self.dram_hits + self.flash_hits) as f64, self.reads as f64)
     }
 
+    /// Returns the share of the pages read ahead that left DRAM, or were written, before they were
+    /// read.
+    pub fn unused_rate(&self) -> Option<f64> {
+        ratio(self.ahead_wasted as f64, self.ahead as f64)
+    }
+
     /// Returns the bytes written to flash.
     pub fn flash_written(&self) -> Bytes {
         Bytes::of_pages(self.flash_writes)

@@ -1,25 +1,100 @@
 //! Traces as requests for pages that lie one behind the other.
 
+use std::ops::Range;
+
 use terrace_base::Result;
 use terrace_policy::replacement::PageId;
-use terrace_policy::{Page, Space};
+use terrace_policy::{Location, Page, Space};
+use terrace_trace::discard::Discard;
 use terrace_trace::{Block, Source};
 
+use super::extent::Layout;
 use crate::intern::PageTable;
 
 /// Bits of a page number within a program; those above tell the program.
 const PAGE_BITS: u32 = 45;
 
-/// A request.
-pub(super) struct Request<'a> {
-    /// Its pages.
-    pub(super) pages: &'a [PageId],
-    /// Place of the first; those of the others follow it.
-    pub(super) place: u64,
+/// Returns the address space of a process of a trace, which is number `trace` of all.
+pub(super) fn space(trace: usize, process: u16) -> Space {
+    Space((trace as u32) << 16 | u32::from(process))
+}
+
+/// What a row of a trace asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    /// Its address space.
+    pub(super) space: Space,
+    /// Its first page.
+    pub(super) first: Page,
+    /// Its last page.
+    pub(super) last: Page,
+    /// The byte of the last page behind which it ends.
+    pub(super) last_byte: u64,
     /// Bytes asked for.
     pub(super) bytes: u32,
     /// Whether they are written.
     pub(super) write: bool,
+}
+
+impl Span {
+    /// Returns what the row at `index` of a block asks for.
+    pub(super) fn of(trace: usize, block: &Block, index: usize) -> Self {
+        let process = block.process.get(index).copied().unwrap_or(0);
+        let address = block.address[index];
+        let bytes = block.size.get(index).copied().unwrap_or(0).max(1);
+        let end = address.saturating_add(u64::from(bytes) - 1);
+        Self {
+            space: space(trace, process),
+            first: Page::of(address),
+            last: Page::of(end),
+            last_byte: end % terrace_policy::PAGE_BYTES,
+            bytes,
+            write: block.write[index],
+        }
+    }
+}
+
+/// A request.
+pub(super) struct Request<'a> {
+    /// What it asks for.
+    pub(super) span: Span,
+    /// Its pages.
+    pub(super) pages: &'a [PageId],
+    /// The files of its trace.
+    pub(super) layout: Layout,
+    table: &'a mut PageTable,
+}
+
+impl Request<'_> {
+    /// Returns the place of a page of its address space. Pages lie as their numbers follow each
+    /// other.
+    pub(super) fn place(&self, page: u64) -> u64 {
+        u64::from(self.span.space.0) << PAGE_BITS | page & ((1 << PAGE_BITS) - 1)
+    }
+
+    /// Returns the number of a page of its address space, if it ever was in the hierarchy.
+    pub(super) fn known(&self, page: u64) -> Option<PageId> {
+        self.table.find(Location::new(self.span.space, Page(page)))
+    }
+
+    /// Returns the numbers of pages of its address space.
+    ///
+    /// # Errors
+    /// A failure where there are more pages than can be simulated.
+    pub(super) fn numbers(&mut self, pages: Range<u64>) -> Result<Vec<PageId>> {
+        let pages: Vec<Page> = pages.map(Page).collect();
+        let mut numbers = Vec::with_capacity(pages.len());
+        self.table.intern(self.span.space, &pages, &mut numbers)?;
+        Ok(numbers)
+    }
+}
+
+/// What happens in a trace.
+pub(super) enum Event<'a> {
+    /// A request.
+    Request(Request<'a>),
+    /// Pages of files that lie so were given back.
+    GivenBack(Layout, &'a Discard),
 }
 
 /// The requests of traces, one trace after the other. Each has files of its own.
@@ -40,23 +115,31 @@ impl Requests {
         }
     }
 
-    /// Calls `serve` with at most `limit` requests of a trace, which is number `trace` of all.
+    /// Calls `serve` with at most `limit` requests of a trace, which is number `trace` of all, and
+    /// with what was given back before them.
     ///
     /// # Errors
-    /// Errors of the trace; a failure where there are more pages than can be simulated.
+    /// Errors of the trace and of `serve`; a failure where there are more pages than can be
+    /// simulated.
     pub(super) fn each(
         &mut self,
         trace: usize,
         source: &mut dyn Source,
         limit: u64,
-        mut serve: impl FnMut(&Request),
+        mut serve: impl FnMut(Event) -> Result<()>,
     ) -> Result<()> {
+        let layout = Layout::of(source.meta())?;
         let mut left = limit;
         while left > 0 && source.next_block(&mut self.block)? {
+            let mut given_back = 0;
             for index in 0..self.block.len().min(left.try_into().unwrap_or(usize::MAX)) {
-                let process = self.block.process.get(index).copied().unwrap_or(0);
-                let space = Space((trace as u32) << 16 | u32::from(process));
-                serve(&self.request(space, index)?);
+                while let Some(discard) = self.block.discards.get(given_back)
+                    && discard.row <= index as u64
+                {
+                    serve(Event::GivenBack(layout, discard))?;
+                    given_back += 1;
+                }
+                serve(Event::Request(self.request(trace, layout, index)?))?;
             }
             left = left.saturating_sub(self.block.len() as u64);
         }
@@ -64,22 +147,18 @@ impl Requests {
     }
 
     /// Returns the request at `index` of the block.
-    fn request(&mut self, space: Space, index: usize) -> Result<Request<'_>> {
-        let address = self.block.address[index];
-        let bytes = self.block.size.get(index).copied().unwrap_or(0).max(1);
-        let (first, last) = (
-            Page::of(address),
-            Page::of(address.saturating_add(u64::from(bytes) - 1)),
-        );
+    fn request(&mut self, trace: usize, layout: Layout, index: usize) -> Result<Request<'_>> {
+        let span = Span::of(trace, &self.block, index);
         self.pages.clear();
-        self.pages.extend((first.0..=last.0).map(Page));
+        self.pages.extend((span.first.0..=span.last.0).map(Page));
         self.numbers.clear();
-        self.table.intern(space, &self.pages, &mut self.numbers)?;
+        self.table
+            .intern(span.space, &self.pages, &mut self.numbers)?;
         Ok(Request {
+            span,
             pages: &self.numbers,
-            place: u64::from(space.0) << PAGE_BITS | first.0 & ((1 << PAGE_BITS) - 1),
-            bytes,
-            write: self.block.write[index],
+            layout,
+            table: &mut self.table,
         })
     }
 }

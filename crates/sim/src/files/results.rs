@@ -67,6 +67,8 @@ fn rates<'a>() -> Vec<Field<Compared<'a>>> {
         "dram_hit_rate" Share |of| of.run.outcome.counts.dram_hit_rate();
         /// share of the pages read that DRAM did not have, and flash had
         "flash_hit_rate" Share |of| of.run.outcome.counts.flash_hit_rate();
+        /// share of the pages read ahead that left DRAM, or were written, before they were read
+        "unused_rate" Share |of| of.run.outcome.counts.unused_rate();
         /// different pages that were asked for
         "footprint_pages" Pages |of| of.run.outcome.footprint;
     }

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 use terrace_base::Result;
 
+use super::extent::Ends;
 use super::hierarchy::Hierarchy;
 use super::outcome::{Run, Simulated};
-use super::requests::Requests;
+use super::requests::{Event, Requests};
 use super::settings::FilesMachine;
 use crate::mix::Trace;
 
@@ -41,20 +42,28 @@ pub fn run(
     limit: Option<u64>,
     progress: impl Fn(u64) + Sync,
 ) -> Result<Simulated> {
+    let limit = limit.unwrap_or(u64::MAX);
+    let reads_ahead = machines.iter().any(|machine| machine.readahead_pages > 0);
+    let ends = match reads_ahead {
+        true => Ends::before(traces, limit)?,
+        false => Ends::default(),
+    };
     let done = AtomicU64::new(0);
     let step = || progress(done.fetch_add(STEP, Ordering::Relaxed) + STEP);
     let one = |machine: FilesMachine| {
-        let mut hierarchy = Hierarchy::new(&machine)?;
+        let mut hierarchy = Hierarchy::new(&machine, &ends)?;
         let mut requests = Requests::new();
         let mut served = 0_u64;
         for (number, trace) in traces.iter().enumerate() {
             let mut source = (trace.open)()()?;
-            requests.each(number, &mut *source, limit.unwrap_or(u64::MAX), |request| {
-                hierarchy.serve(request);
-                served += 1;
-                if served.is_multiple_of(STEP) {
+            requests.each(number, &mut *source, limit, |event| {
+                let is_request = matches!(event, Event::Request(_));
+                hierarchy.serve(number, event)?;
+                served += u64::from(is_request);
+                if is_request && served.is_multiple_of(STEP) {
                     step();
                 }
+                Ok(())
             })?;
         }
         let outcome = hierarchy.outcome();

@@ -111,6 +111,8 @@ pub struct FilesMachine {
     pub organisation: Organisation,
     /// Pages of the page cache.
     pub dram_pages: usize,
+    /// Pages of the kernel's read-ahead of files at most; 0: there is none.
+    pub readahead_pages: u64,
     /// What stays in the page cache.
     pub replacement: replacement::Spec,
     /// Pages of flash; 0: there is none.

@@ -25,7 +25,7 @@ impl Station {
         }
     }
 
-    /// Serves a read that begins now, and returns its end.
+    /// Serves a read that begins then, now or behind those in flight, and returns its end.
     pub(super) fn read(&mut self, now: Nanos, service: Nanos) -> Nanos {
         self.work_until(now, self.channels);
         self.work_until(now + service, self.channels - 1);
@@ -37,7 +37,11 @@ impl Station {
         self.work_until(now, self.channels);
         self.waiting += service;
         let excess = self.waiting.saturating_sub(self.buffer);
-        let end = now + Nanos(excess.0.div_ceil(self.channels));
+        if excess == Nanos::ZERO {
+            return now;
+        }
+        // A read in flight may end later.
+        let end = self.at + Nanos(excess.0.div_ceil(self.channels));
         self.work_until(end, self.channels);
         end
     }

@@ -1,5 +1,7 @@
-//! Page cache, flash and disk: against a slow twin, by laws, and by the bars of budgets and scans.
+//! Page cache, flash and disk: against a slow twin, by laws, and by the bars of budgets,
+//! scans and read-ahead.
 
+mod ahead;
 mod bars;
 mod laws;
 mod naive;

@@ -3,6 +3,7 @@
 use terrace_base::bytes::PAGE_BYTES;
 
 use crate::access::Block;
+use crate::discard::Discard;
 
 /// Where the arrays begin.
 const HEAP: u64 = 0x1000_0000_0000;
@@ -14,6 +15,8 @@ const CODE: u64 = 0x40_1000;
 pub(super) struct Log {
     block: Block,
     instructions: u64,
+    /// What was given back since the last access.
+    given_back: Vec<Discard>,
 }
 
 impl Log {
@@ -59,12 +62,25 @@ impl Log {
         self.block.depends.push(before);
     }
 
+    /// Gives back `pages` pages from an address on, before the next access.
+    pub(super) fn give_back(&mut self, address: u64, pages: u64) {
+        self.given_back.push(Discard {
+            page: address / PAGE_BYTES,
+            pages,
+            ..Discard::default()
+        });
+    }
+
     /// Counts instructions that touch no memory.
     pub(super) fn work(&mut self, instructions: u64) {
         self.instructions += instructions;
     }
 
     fn note(&mut self, site: u64, address: u64, size: u64, write: bool) {
+        let row = self.block.len() as u64;
+        let given_back = self.given_back.drain(..);
+        let discards = given_back.map(|discard| Discard { row, ..discard });
+        self.block.discards.extend(discards);
         self.block.instruction.push(self.instructions);
         self.block.address.push(address);
         self.block.ip.push(CODE + 8 * site);

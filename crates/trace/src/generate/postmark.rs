@@ -6,7 +6,7 @@
 //! evenly. At the end it deletes all files. Processes of a series do so one after the other.
 //!
 //! A file lies in a slot of its own, and its successor overwrites it there, as a file system gives
-//! freed blocks to new files; a deletion asks for nothing. There are twice as many slots as files
+//! freed blocks to new files; a deletion asks for nothing, and gives the pages back. There are twice as many slots as files
 //! at the beginning, as in the program, which skips a creation when all are taken. Requests are of
 //! 128 KiB at most, the kernel's readahead. An append begins where the file ends.
 //!
@@ -20,6 +20,7 @@ use terrace_base::{Bytes, Error, Result};
 use super::kernel::{KernelSettings, MAX_BUILT, generated, zeroed};
 use super::log::{Heap, Log};
 use super::random::Random;
+use crate::files::{self, Files};
 use crate::source::Source;
 
 /// Bytes of a request at most.
@@ -76,6 +77,7 @@ impl Postmark {
             ("processes", self.processes.to_string()),
             ("reads-percent", self.reads.to_string()),
             ("creations-percent", self.creations.to_string()),
+            (files::KEY, pool.files().to_string()),
         ];
         let step = move |log: &mut Log| pool.step(log);
         Ok(generated("postmark", settings, &options, step))
@@ -121,6 +123,14 @@ impl Pool {
         Ok(pool)
     }
 
+    /// Returns where the slots lie.
+    fn files(&self) -> Files {
+        Files {
+            first: self.slots,
+            room: self.slot,
+        }
+    }
+
     /// Begins a process: all slots are free.
     fn begin(&mut self) {
         let count = self.sizes.len();
@@ -141,6 +151,7 @@ impl Pool {
             self.transact(log);
         } else if self.processes > 1 {
             self.processes -= 1;
+            log.give_back(self.slots, self.sizes.len() as u64 * self.slot / PAGE_BYTES);
             self.begin();
         } else {
             return false;
@@ -157,7 +168,7 @@ impl Pool {
         }
         match self.random.percent(self.kind.creations) {
             true => self.create(log),
-            false => self.delete(),
+            false => self.delete(log),
         }
     }
 
@@ -195,10 +206,11 @@ impl Pool {
         self.used.push(slot);
     }
 
-    fn delete(&mut self) {
+    fn delete(&mut self, log: &mut Log) {
         let files = self.used.len() as u64;
         if files > 0 {
             let slot = self.used.swap_remove(self.random.below(files) as usize);
+            log.give_back(self.address(slot), self.slot / PAGE_BYTES);
             self.free.push(slot);
         }
     }
@@ -280,6 +292,37 @@ mod tests {
         assert!((850_000_000..1_100_000_000).contains(&reads), "{reads}");
         // Each second creation of 3000 finds a slot before the pool is full, and 1000 appends.
         assert!(writes < reads, "{writes}");
+    }
+
+    /// A slot is written from its beginning if its file was given back, and only then.
+    #[test]
+    fn what_is_deleted_is_given_back() {
+        let mut source = postmark(3000, 2)
+            .source(&settings(u64::MAX, 200 * SLOT, 1))
+            .unwrap();
+        let files = Files::of(source.meta()).unwrap().unwrap();
+        let slot_of = |at: u64| (at - files.first) / files.room;
+        let mut block = crate::access::Block::default();
+        let (mut used, mut given_back) = (vec![false; 210], 0);
+        while source.next_block(&mut block).unwrap() {
+            let mut discards = block.discards.iter().peekable();
+            for (row, (at, write)) in (0..).zip(block.address.iter().zip(&block.write)) {
+                while let Some(discard) = discards.next_if(|one| one.row == row) {
+                    let slots =
+                        slot_of(discard.page * PAGE_BYTES)..slot_of(discard.end() * PAGE_BYTES);
+                    slots.for_each(|slot| used[slot as usize] = false);
+                    given_back += 1;
+                }
+                let is_new = *write && (at - files.first).is_multiple_of(files.room);
+                let was_used = std::mem::replace(&mut used[slot_of(*at) as usize], true);
+                assert_eq!(is_new, !was_used);
+            }
+            assert!(
+                discards.next().is_none(),
+                "all lie before rows of their block"
+            );
+        }
+        assert!(given_back > 1500, "{given_back}");
     }
 
     #[test]
