@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use terrace_base::Result;
-use terrace_policy::{PAGE_BYTES, Page, Space};
+use terrace_policy::{PAGE_BYTES, Space};
 use terrace_trace::discard::Discard;
 use terrace_trace::files::Files;
 use terrace_trace::objects::Objects;

@@ -13,7 +13,7 @@ use terrace_trace::{Access, Block, Meta, Source};
 pub type Request = (u64, u64, bool);
 
 /// Requests for files.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Load {
     /// The requests.
     pub requests: Vec<Request>,
