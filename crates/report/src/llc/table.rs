@@ -84,7 +84,9 @@ fn caches(runs: &[Run]) -> Table {
     };
     head.push("write-backs");
     let early = runs.iter().any(|run| run.outcome.early.is_some());
-    head.extend(early.then_some(["written early", "premature"]).into_iter().flatten());
+    if early {
+        head.extend(["written early", "premature"]);
+    }
     head.push(both);
     let compared = runs.len() > 1;
     if compared {

@@ -433,6 +433,9 @@ mod tests {
         );
         machine.write_back = WriteBack::LastWrite;
         let words = machine.hierarchy();
-        assert!(words.ends_with("lines of 64 B, write-back last-write"), "{words}");
+        assert!(
+            words.ends_with("lines of 64 B, write-back last-write"),
+            "{words}"
+        );
     }
 }

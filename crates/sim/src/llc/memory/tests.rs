@@ -91,7 +91,11 @@ fn idle_time_ends_with_the_next_request() {
     assert_eq!(dram.write_if_idle(1, 0), Some(1), "all that was left");
     assert_eq!(dram.banks[dram.bank(1).0].done, 30_000);
     dram.arrive(500_000);
-    assert_eq!(dram.write_if_idle(2, 500_000), None, "it waits from then on");
+    assert_eq!(
+        dram.write_if_idle(2, 500_000),
+        None,
+        "it waits from then on"
+    );
     assert_eq!(dram.write_if_idle(2, 400_000), Some(15_000));
     // What has to be written goes first.
     assert_eq!(dram.write(3, 500_000), 500_000);
