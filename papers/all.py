@@ -63,9 +63,9 @@ SCRIPTS = {
     "fedorov-2016-ch2": [
         repeat(quick=True),
         Script("ahead.py", ("ahead.json",)),
+        Script("early.py", ("early.json",), quick=True),
         Script("halves.py", ("halves.json",), needs=(SOURCES, DATA)),
         Script("times.py", ("times.json",), needs=(SOURCES, DATA)),
-        Script("ahead.py", ("ahead.json",)),
     ],
     "fedorov-2016-ch3": [repeat(quick=True), Script("live.py", ("live.json",), root=True)],
     "fedorov-2016-ch4": [repeat(needs=("TERRACE_DATA",))],

@@ -1,6 +1,7 @@
 """The tables of the page, from results: ours beside the paper's."""
 
 import ahead
+import early
 import experiments
 import halves_tables
 import times
@@ -51,7 +52,7 @@ def tables(results, paper):
         "insertions": insertion_table(runs, paper),
         "hardware": hardware_table(runs, paper["hardware"]),
         "course": course_table(results["course"]),
-    } | halves_tables.tables() | times.tables() | ahead.tables()
+    } | halves_tables.tables() | times.tables() | ahead.tables() | early.tables()
 
 
 def program_table(results):
