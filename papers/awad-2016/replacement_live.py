@@ -142,27 +142,20 @@ def tables(stands_for):
                                          for policy, ratio in columns)]
         for name, one in found["programs"].items() for kind, mark in kinds.items()]
     costs = [
-        [name, ratio, f"{of['live'][BASE]['faults']:,}", *cost(of["live"])]
+        [name, ratio, f"{of['live'][BASE]['faults']:,}", f"{of['live']['clock']['faults']:,}",
+         f"{of['live']['clock']['references']:,}"]
         for name, one in found["programs"].items() for ratio, of in one["ratios"].items()]
     shares = found["by_share"]["shares"]
     fifo = shares["none"][BASE]["faults"]
     share_rows = [
         [share, *(percent(of[policy]["faults"] / fifo) for policy in POLICIES),
-         f"{of['clock'].get('references', 0):,}", f"{of['clock']['wall_s']:.1f}"]
+         f"{of['clock'].get('references', 0):,}"]
         for share, of in shares.items()]
     return {
         "live": table(["program", "figures", "stands for", *(f"{policy} {ratio}" for policy, ratio in columns)], rows),
-        "live-cost": table(["program", "DRAM", "faults, fifo", "faults, clock", "soft faults", "soft fault us", "fifo s",
-                            "clock s"], costs),
-        "live-shares": table(["share", *POLICIES, "soft faults, clock", "clock s"], share_rows),
+        "live-cost": table(["program", "DRAM", "faults, fifo", "faults, clock", "soft faults"], costs),
+        "live-shares": table(["share", *POLICIES, "soft faults, clock"], share_rows),
     }
-
-
-def cost(live):
-    """Returns what clock costs beside first in, first out."""
-    clock = live["clock"]
-    soft = f"{clock['reference_ns'] / 1e3:.1f}" if clock["reference_ns"] else "-"
-    return [f"{clock['faults']:,}", f"{clock['references']:,}", soft, live[BASE]["wall_s"], clock["wall_s"]]
 
 
 def main():
