@@ -27,8 +27,8 @@ SLOW_DOWNS = [1, 2, 5, 10, 20, 50, 100]
 ADMISSIONS = ["all", "second-read", "sketch", "sketch:reads=3", "sequential+second-read"]
 TENTHS = 10
 ORGANISATIONS = ["extended", "multilevel", "memory"]
-# Windows of read-ahead, and the part of the slides' memories over which single readers read.
-WINDOWS, READERS_PART = ["off", "32K", "128K", "512K"], 64
+# Windows of read-ahead, and the part of the slides' files, transactions and memories with which they are simulated.
+WINDOWS, AHEAD_PART = ["off", "32K", "128K", "512K"], 64
 # A reader's file in gigabytes of the slides, its reads as a multiple of the file's pages, and streams that are mixed.
 READ_GB, READS, STREAMS = 8, 4, 8
 # As the kernel does, written pages wait in DRAM.
@@ -182,15 +182,19 @@ def measure(paper, quick):
     flushed = simulate([one, scale.scan(ONE_DRAM_GB)], **wearing)
     scanned = simulate([one, scale.scan(10 * FLASH_GB)], **wearing)
     say("simulating read-ahead")
-    ahead = read_ahead([one], **emulated | {"flash_size": ["off", scale.size(FLASH_GB)]})
-    small = Scale(work, paper, READERS_PART * (QUICK_PART if quick else PART))
-    levels = {"dram": small.size(ONE_DRAM_GB), "flash_size": ["off", small.size(FLASH_GB)], "memory": "dram", "admission": "all"}
-    readers = {name: read_ahead([small.reader(name)], **levels) for name in READERS}
+    windows = windowed(Scale(work, paper, AHEAD_PART))
     return {"part": scale.part, "dram_gb": DRAM_GB, "emulated_dram_gb": EMULATED_DRAM_GB, "flash_gb": FLASH_GB,
             "slow_downs": SLOW_DOWNS, "unmodified": unmodified, "emulated": slowed, "smaller": smaller,
             "series": series, "organisations": organisations, "admissions": admissions,
             "flushed": flushed, "scanned": scanned, "technologies": technologies(),
-            "readahead": {"windows": WINDOWS, "postmark": ahead, "readers": readers}}
+            "readahead": windows}
+
+
+def windowed(scale):
+    """Simulates PostMark and single readers with each window, without flash and with it."""
+    levels = {"dram": scale.size(ONE_DRAM_GB), "flash_size": ["off", scale.size(FLASH_GB)], "memory": "dram", "admission": "all"}
+    return {"part": scale.part, "windows": WINDOWS, "postmark": read_ahead([scale.trace()], **levels),
+            "readers": {name: read_ahead([scale.reader(name)], **levels) for name in READERS}}
 
 
 def technologies():
@@ -270,10 +274,10 @@ def readahead_table(results):
     """Shows PostMark with each window, without flash and with it."""
     found = results["readahead"]
     rows = [[*ahead_machine(found, at), megabytes(run["read_rate"]), percent(run["dram_hit_rate"]), *ahead_flash(run),
-             f"{run['disk_reads'] * PAGE / 1e9:.1f}", f"{run['disk_requests'] / 1e3:,.0f}", f"{run['ahead'] * PAGE / 1e9:.1f}",
+             f"{run['disk_reads'] * PAGE / 1e6:.0f}", f"{run['disk_requests'] / 1e3:.1f}", f"{run['ahead'] * PAGE / 1e6:.0f}",
              ahead_unused(run)] for at, run in enumerate(found["postmark"])]
-    return table(["flash", "window", "read, MB/s", "DRAM hits", "flash hits", "to flash, GB", "from the disk, GB",
-                  "requests, thousand", "read ahead, GB", "unused"], rows)
+    return table(["flash", "window", "read, MB/s", "DRAM hits", "flash hits", "to flash, MB", "from the disk, MB",
+                  "requests, thousand", "read ahead, MB", "unused"], rows)
 
 
 def readers_table(results):
@@ -283,7 +287,7 @@ def readers_table(results):
         for at, run in enumerate(runs):
             without = runs[at // len(WINDOWS) * len(WINDOWS)]
             rows.append([name, *ahead_machine(found, at), f"{run['time_ns'] / 1e9:.1f}", f"{run['time_ns'] / without['time_ns']:.3f}",
-                         percent(run["dram_hit_rate"]), *ahead_flash(run, 1e6), f"{run['disk_requests'] / 1e3:.1f}",
+                         percent(run["dram_hit_rate"]), *ahead_flash(run), f"{run['disk_requests'] / 1e3:.1f}",
                          f"{run['ahead'] * PAGE / 1e6:.0f}", ahead_unused(run)])
     return table(["reader", "flash", "window", "time, s", "of that without", "DRAM hits", "flash hits", "to flash, MB",
                   "requests, thousand", "read ahead, MB", "unused"], rows)
@@ -295,9 +299,9 @@ def ahead_machine(found, at):
     return ["no flash" if at < len(windows) else "flash", windows[at % len(windows)]]
 
 
-def ahead_flash(run, unit=1e9):
+def ahead_flash(run):
     has_flash = run["settings"]["flash_pages"] > 0
-    return [percent(run["flash_hit_rate"]), f"{run['flash_written_bytes'] / unit:.1f}"] if has_flash else ["", ""]
+    return [percent(run["flash_hit_rate"]), f"{run['flash_written_bytes'] / 1e6:.0f}"] if has_flash else ["", ""]
 
 
 def ahead_unused(run):

@@ -150,7 +150,10 @@ fn wrong_input_is_one_sentence() {
             &["--dram", "1M", "--interval", "2000000s"],
             "longer than a day",
         ),
-        (&["--dram", "1M", "--readahead", "1K"], "`1K` is less than a page"),
+        (
+            &["--dram", "1M", "--readahead", "1K"],
+            "`1K` is less than a page",
+        ),
         (
             &["--dram", "1M", "--flash-size", "8000000G"],
             "a level has from 1",

@@ -1,4 +1,5 @@
-//! The kernel's read-ahead of files: which pages of a file it reads beyond those that are asked for.
+//! The kernel's read-ahead of files: which pages of a file it reads beyond those that are asked
+//! for.
 //!
 //! Linux reads on demand (mm/readahead.c, Linux 6.18). A read at the beginning of a file, or where
 //! the one before ended, opens a window of some pages; a page in it is marked. A read of the marked
@@ -7,16 +8,16 @@
 //! stream leaves them. Streams that are mixed go on by their marks.
 //!
 //! Pages are numbered from the beginning of the file. Here a page is read by itself: file systems
-//! with large folios mark, and align, whole folios. A request that is larger than the window is read
-//! in one go, for which the kernel has the limit of the device. Not here: advice of programs
+//! with large folios mark, and align, whole folios. A request that is larger than the window is
+//! read in one go, for which the kernel has the limit of the device. Not here: advice of programs
 //! (`posix_fadvise`), and faults of mapped files.
 
 use std::ops::Range;
 
 use crate::page::PAGE_BYTES;
 
-/// The end of a window that a mark led to is aligned to so many pages, a power of two: an order of 2
-/// above that of single pages.
+/// The end of a window that a mark led to is aligned to so many pages, a power of two: an order of
+/// 2 above that of single pages.
 const ALIGNED: u64 = 4;
 
 /// A file, as the page cache has it.
@@ -49,9 +50,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Returns what is read where a reader wants `wanted` pages, at least one, from `page` on, which
-    /// the cache does not have. Windows have at most `most` pages, as `read_ahead_kb` says, or as many as are
-    /// wanted (`page_cache_sync_ra`).
+    /// Returns what is read where a reader wants `wanted` pages, at least one, from `page` on,
+    /// which the cache does not have. Windows have at most `most` pages, as `read_ahead_kb` says,
+    /// or as many as are wanted (`page_cache_sync_ra`).
     pub fn missed(&mut self, page: u64, wanted: u64, most: u64, file: &impl Cached) -> Window {
         let most = most.max(wanted);
         let follows = self
@@ -79,16 +80,16 @@ impl Stream {
         window(self.start, self.size, self.ahead, file)
     }
 
-    /// Returns what is read ahead where a reader wants `wanted` pages, at least one, from `page` on,
-    /// which is in the cache and was marked; the mark is gone then (`page_cache_async_ra`).
+    /// Returns what is read ahead where a reader wants `wanted` pages, at least one, from `page`
+    /// on, which is in the cache and was marked; the mark is gone then (`page_cache_async_ra`).
     pub fn marked(&mut self, page: u64, wanted: u64, most: u64, file: &impl Cached) -> Window {
         let most = most.max(wanted);
         if page == self.start + self.size - self.ahead {
             self.start += self.size;
             self.size = self.size.max(next(self.size, most));
         } else {
-            // Another stream has had a window since. What lies in the cache from here on is what was
-            // ahead of this one.
+            // Another stream has had a window since. What lies in the cache from here on is what
+            // was ahead of this one.
             let mut behind = page + 1..=page + most;
             let Some(start) = behind.find(|page| !file.holds(*page)) else {
                 return Window::default();

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// An ext4 without large folios, for which it keeps data in its journal, on a loop device; gone when
-/// it is dropped.
+/// An ext4 without large folios, for which it keeps data in its journal, on a loop device; gone
+/// when it is dropped.
 pub struct Disk {
     place: tempfile::TempDir,
 }

@@ -138,8 +138,8 @@ proptest! {
     }
 }
 
-/// Streams, mixed streams, reads elsewhere and pages that are evicted between them, on a file system
-/// whose pages have no large folios.
+/// Streams, mixed streams, reads elsewhere and pages that are evicted between them, on a file
+/// system whose pages have no large folios.
 #[test]
 #[ignore = "needs root, loop devices and Linux 6.18; run by make test-root"]
 fn windows_are_those_of_this_kernel() {

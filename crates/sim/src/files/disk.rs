@@ -6,8 +6,8 @@ use terrace_policy::PAGE_BYTES;
 use super::settings::FilesMachine;
 use super::station::Station;
 
-/// A disk. Reads and writes each go on where the last of their kind ended, or seek. Who waits for it
-/// waits for the reads in flight first.
+/// A disk. Reads and writes each go on where the last of their kind ended, or seek. Who waits for
+/// it waits for the reads in flight first.
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
     seek: Nanos,

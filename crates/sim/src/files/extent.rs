@@ -1,8 +1,9 @@
 //! The files of traces: where they lie, and where they end.
 //!
-//! A trace has files where its metadata say so. Objects are files, each read as a whole. Otherwise all
-//! addresses of a process are one file, a disk. A file ends behind the last page that is known of it: from the beginning on behind what the
-//! trace reads and has not written before, and then behind what is written, until it is given back.
+//! A trace has files where its metadata say so. Objects are files, each read as a whole. Otherwise
+//! all addresses of a process are one file, a disk. A file ends behind the last page that is known
+//! of it: from the beginning on behind what the trace reads and has not written before, and then
+//! behind what is written, until it is given back.
 
 use std::ops::Range;
 

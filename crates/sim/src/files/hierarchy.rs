@@ -320,8 +320,8 @@ impl Hierarchy {
         }
     }
 
-    /// Notes that a page leaves DRAM, or is written; returns whether it had been brought and not read
-    /// since.
+    /// Notes that a page leaves DRAM, or is written; returns whether it had been brought and not
+    /// read since.
     fn waste(&mut self, page: PageId) -> bool {
         let brought = self.ahead.as_mut().and_then(|ahead| ahead.take(page));
         let Some(brought) = brought else { return false };

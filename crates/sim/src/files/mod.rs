@@ -18,10 +18,10 @@
 //!   flash is a write; so under a budget of writes, a page on flash is read where it is, and stays
 //!   there.
 //!
-//! With read-ahead ([`terrace_policy::readahead`]) a read that neither DRAM nor flash serves has the
-//! disk read a window of the file. Its reader waits for the pages that lie in a row with the first;
-//! a window that a mark leads to is read while the reader goes on. Pages that leave DRAM before they
-//! are read are not offered to flash, as in ZFS's L2ARC, and are counted.
+//! With read-ahead ([`terrace_policy::readahead`]) a read that neither DRAM nor flash serves has
+//! the disk read a window of the file. Its reader waits for the pages that lie in a row with the
+//! first; a window that a mark leads to is read while the reader goes on. Pages that leave DRAM
+//! before they are read are not offered to flash, as in ZFS's L2ARC, and are counted.
 //!
 //! An offer is answered by policies of [`terrace_policy::admission`], the same that serve `terrace
 //! mount`. Flash never holds the only copy: a page that is written leaves flash, and goes to the
