@@ -37,7 +37,7 @@ pub(super) struct ReadAhead {
     marked: FxHashSet<PageId>,
 }
 
-/// A file, as the levels above the disk have it.
+/// A file, as a level has it: DRAM, for the kernel looks at its page cache alone.
 struct Levels<'a, H> {
     request: &'a Request<'a>,
     part: Part,

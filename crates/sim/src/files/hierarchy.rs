@@ -182,7 +182,7 @@ impl Hierarchy {
         match &mut self.ahead {
             None => self.now = self.read_disk(self.pages[page.index()].place, 1),
             Some(ahead) => {
-                let holds = |page| holds(&*self.dram, self.flash.as_ref(), page);
+                let holds = |page| self.dram.contains(page);
                 let window = ahead.missed(at, request, holds);
                 self.bring(&window, Some(page), request)?;
                 self.follow(at, request)?;
@@ -197,7 +197,7 @@ impl Hierarchy {
         let Some(ahead) = &mut self.ahead else {
             return Ok(());
         };
-        let holds = |page| holds(&*self.dram, self.flash.as_ref(), page);
+        let holds = |page| self.dram.contains(page);
         let window = ahead.found(at, request, holds);
         self.bring(&window, None, request)
     }

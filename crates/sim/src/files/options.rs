@@ -77,8 +77,8 @@ fn caches() -> Vec<Setting> {
         /// one
         "readahead" "SIZE": read(window, |m, pages| m.readahead_pages = pages), default("off"), common(),
             details("A read at the beginning of a file, or where the one before ended, opens a window, and \
-                     windows double, as those of Linux 6.18. Flash counts as cache: what it has is not \
-                     read ahead, and pages that were read ahead and never used are not offered to it."),
+                     windows double, as those of Linux 6.18. What flash has is left there, and pages that \
+                     were read ahead and never used are not offered to it."),
             column("read-ahead", "readahead_pages", Unit::Pages, |m| m.readahead_pages);
         /// what stays in DRAM
         "replacement" "NAME": new(Values::List(Arc::new(dram_policies))), default("lru"),

@@ -195,7 +195,7 @@ impl Naive {
         let file = File {
             begin,
             pages: self.files[&begin],
-            held: in_dram.chain(self.flash.iter().copied()).collect(),
+            held: in_dram.collect(),
         };
         let stream = self.streams.entry(begin).or_default();
         let most = self.machine.readahead_pages;
