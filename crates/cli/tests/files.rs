@@ -80,7 +80,7 @@ fn a_budget_is_kept() {
     assert!(number(run, "lifetime_years") > 100.0);
 }
 
-/// Files are read as a whole by requests of 128 KiB: windows save requests, and end with their files.
+/// Files are read as a whole by requests of 128 KiB: windows save requests, and end with files.
 #[test]
 fn postmark_is_read_ahead_to_the_end_of_its_files() {
     let directory = TempDir::new().unwrap();
@@ -98,7 +98,7 @@ fn postmark_is_read_ahead_to_the_end_of_its_files() {
     let options = ["--dram", "4M", "--readahead", "off,128K", &trace];
     let found = command::simulate("files", &options);
     let runs = found["runs"].as_array().unwrap();
-    let [off, on] = [0, 1].map(|at| |name: &str| number(&runs[at], name));
+    let [off, on] = [0, 1].map(|at| move |name: &str| number(&runs[at], name));
     assert_eq!((off("ahead"), on("reads")), (0.0, off("reads")));
     assert_eq!(off("disk_requests"), off("disk_reads"));
     assert!(on("disk_requests") < off("disk_requests") / 10.0);

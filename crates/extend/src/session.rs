@@ -191,7 +191,7 @@ mod tests {
         let mut policy = spec.policy(20, 0, None).unwrap();
         let touches = (0..5000_u32).map(|at| match at % 3 {
             0 => at % 50,
-            _ => at * at % 11,
+            _ => at * at % 61,
         });
         let evicted = touches.filter_map(|page| {
             let page = PageId(page);

@@ -54,21 +54,35 @@ fn it_is_swept() {
     let head = rows.next().expect("names");
     let column = |name| head.iter().position(|one| *one == name).expect(name);
     let (replacement, misses) = (column("replacement"), column("misses"));
-    let rows: Vec<_> = rows.map(|row| (row[replacement].to_owned(), row[misses].to_owned())).collect();
-    assert_eq!(rows, [("mru".into(), "9".into()), ("fifo".into(), "20".into())]);
+    let rows: Vec<_> = rows
+        .map(|row| (row[replacement].to_owned(), row[misses].to_owned()))
+        .collect();
+    assert_eq!(
+        rows,
+        [("mru".into(), "9".into()), ("fifo".into(), "20".into())]
+    );
 }
 
 #[test]
 fn it_is_listed_explained_and_named_in_errors() {
     let place = tempfile::tempdir().expect("a directory");
     let listed = said(place.path(), "list policies");
-    assert!(listed.contains("mru") && listed.contains("touched last"), "{listed}");
+    assert!(
+        listed.contains("mru") && listed.contains("touched last"),
+        "{listed}"
+    );
     assert!(said(place.path(), "explain mru").contains("Chou and DeWitt"));
     passes(place.path());
-    let refused = terrace(place.path(), "sim pages passes.csv --dram 3p --replacement mro");
+    let refused = terrace(
+        place.path(),
+        "sim pages passes.csv --dram 3p --replacement mro",
+    );
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2));
     assert!(text.contains("mru"), "{text}");
-    let settings = terrace(place.path(), "sim pages passes.csv --dram 3p --replacement mru:depth=1");
+    let settings = terrace(
+        place.path(),
+        "sim pages passes.csv --dram 3p --replacement mru:depth=1",
+    );
     assert_eq!(settings.status.code(), Some(2), "{settings:?}");
 }

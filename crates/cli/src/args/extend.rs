@@ -74,7 +74,8 @@ pub struct Extend {
     /// Which pages stay in DRAM
     ///
     /// It sees faults alone, and no touches of pages in DRAM but those that --references shows. So
-    /// without that option policies that count on reference bits, as clock and age, do as fifo does.
+    /// without that option policies that count on reference bits, as clock and age, do as fifo
+    /// does.
     #[arg(long, value_name = "POLICY", default_value = "fifo", value_parser = policy)]
     replacement: String,
 

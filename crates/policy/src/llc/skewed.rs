@@ -1,5 +1,5 @@
-//! Prediction of what becomes of the lines that an instruction touches: that they are dead (`dblk`),
-//! or get no more writes (`last_write`).
+//! Prediction of what becomes of the lines that an instruction touches: that they are dead
+//! (`dblk`), or get no more writes (`last_write`).
 
 use super::signature::mix;
 

@@ -87,7 +87,7 @@ impl Pager {
                 self.staged(&pages[..moved], start);
                 Some(moved)
             }
-            // They are of two mappings, whose pages are not moved at once: the first goes by itself.
+            // They are of two mappings, whose pages are not moved at once: the first goes alone.
             Err(error) if pages.len() > 1 && error.raw_os_error() == Some(libc::EINVAL) => {
                 self.stage_neighbours(&pages[..1])
             }

@@ -89,7 +89,7 @@ struct Known {
     /// Whether it was mapped before it was touched, and is not known to have been touched.
     unseen: bool,
     filled: Filled,
-    /// Whether it is resident or sampled for good, beyond the bound, because it could not be evicted.
+    /// Whether it is resident or sampled for good, beyond the bound, as it could not be evicted.
     kept: bool,
 }
 

@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// Touches the hot pages in turn with all others, and returns the faults that the hot ones took from
+/// Touches the hot pages in turn with all others; returns the faults that the hot ones took from
 /// the slow memory or the staging range.
 fn faults_of_hot_pages(policy: &str, share: Option<f64>) -> u64 {
     let settings = Settings {

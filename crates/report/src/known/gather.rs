@@ -135,10 +135,7 @@ fn plain(kind: &'static str, option: Option<&'static str>, name: &str, summary: 
 }
 
 /// Returns the entries of a registry; `option` names the option that takes an entry.
-fn entries<M: Kind>(
-    kind: &'static str,
-    option: impl Fn(&Entry<M>) -> &'static str,
-) -> Vec<Known> {
+fn entries<M: Kind>(kind: &'static str, option: impl Fn(&Entry<M>) -> &'static str) -> Vec<Known> {
     let known = Entry::all().into_iter().map(|entry| Known {
         paper: Some(entry.paper),
         when: Some(entry.when),

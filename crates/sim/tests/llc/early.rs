@@ -1,4 +1,4 @@
-//! Lines that are written before they are evicted: laws, and programs whose outcome is known. (Lists
+//! Lines that are written before they are evicted: laws, and programs of known outcome. (Lists
 //! of the same are in `sim/src/llc/shared/tests.rs`, because they need the memory's time.)
 
 use std::collections::HashSet;

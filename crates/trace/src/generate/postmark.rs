@@ -6,9 +6,10 @@
 //! evenly. At the end it deletes all files. Processes of a series do so one after the other.
 //!
 //! A file lies in a slot of its own, and its successor overwrites it there, as a file system gives
-//! freed blocks to new files; a deletion asks for nothing, and gives the pages back. There are twice as many slots as files
-//! at the beginning, as in the program, which skips a creation when all are taken. Requests are of
-//! 128 KiB at most, the kernel's readahead. An append begins where the file ends.
+//! freed blocks to new files; a deletion asks for nothing, and gives the pages back. There are
+//! twice as many slots as files at the beginning, as in the program, which skips a creation when
+//! all are taken. Requests are of 128 KiB at most, the kernel's readahead. An append begins where
+//! the file ends.
 //!
 //! Koob 2010 ("Synthetic Benchmark") has 10,000 files of 400,000 to 800,000 bytes, 50,000
 //! transactions, and reads and creations favoured, by how much is not said: 16064M of footprint,
