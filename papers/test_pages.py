@@ -15,10 +15,9 @@ from source import Source, Wrong, near, places, word  # noqa: E402
 PAGES = [pages.Page(name) for name in pages.FOLDERS]
 # Tables made from other files: what was measured live, and what has results of its own; and one of words.
 OF_OTHER_FILES = {
-    "ahead", "bandwidths", "climbing", "flash-time", "live", "live-alone", "large", "live-cost", "live-lengths",
-    "live-series", "live-shares",
-    "live-whole", "migration", "migration-earlier", "spark", "spark-live", "spark-live-pages", "static", "technologies",
-    "times", "times-programs"}
+    "ahead", "bandwidths", "climbing", "early", "early-programs", "flash-time", "large", "live", "live-alone", "live-cost",
+    "live-lengths", "live-series", "live-shares", "live-whole", "migration", "migration-earlier", "spark", "spark-live",
+    "spark-live-pages", "static", "technologies", "times", "times-programs"}
 
 
 def is_of_another_file(table):

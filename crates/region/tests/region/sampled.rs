@@ -118,10 +118,8 @@ fn present(region: &Region) -> Vec<bool> {
     let mut present = vec![0; PAGES as usize];
     let (start, bytes) = (region.as_ptr().cast(), region.bytes().0 as usize);
     // SAFETY: the kernel writes a byte for each page.
-    assert_eq!(
-        unsafe { libc::mincore(start, bytes, present.as_mut_ptr()) },
-        0
-    );
+    let asked = unsafe { libc::mincore(start, bytes, present.as_mut_ptr()) };
+    assert_eq!(asked, 0);
     present.into_iter().map(|byte| byte & 1 == 1).collect()
 }
 
@@ -207,11 +205,12 @@ fn faults_of_hot_pages(policy: &str, share: Option<f64>) -> u64 {
     let mut region = extension.map(Bytes::of_pages(400)).unwrap();
     let (pages, _) = region.as_mut_slice().as_chunks_mut::<PAGE>();
     let mut faults = 0;
-    for cold in 20..400 {
-        pages[cold][0] = 1;
-        for hot in 0..20 {
+    let (hot, cold) = pages.split_at_mut(20);
+    for page in cold {
+        page[0] = 1;
+        for page in &mut *hot {
             let before = figures(&extension);
-            pages[hot][0] = pages[hot][0].wrapping_add(1);
+            page[0] = page[0].wrapping_add(1);
             let after = figures(&extension);
             faults += after.fetches + after.returns - before.fetches - before.returns;
         }
