@@ -61,10 +61,8 @@ impl Memory for View<'_> {
         let known = &self.pages[page.index()];
         match known.state {
             State::Nowhere | State::Lost => Residence::Nowhere,
-            State::Resident | State::Sampled(_) if known.unseen => Residence::InTier,
-            State::Resident | State::Sampled(_) | State::Staged(_) | State::Fetching => {
-                Residence::InMemory
-            }
+            State::Resident if known.unseen => Residence::InTier,
+            State::Resident | State::Staged(_) | State::Fetching => Residence::InMemory,
             State::Slow | State::Coming | State::Held => Residence::InTier,
         }
     }
@@ -304,9 +302,7 @@ impl Pager {
         };
         let (passed, next) = ahead.reach(page);
         let written = !passed.is_empty() && passed.iter().all(|page| self.page(*page).dirty);
-        for passed in passed {
-            self.seen(passed);
-        }
+        passed.into_iter().for_each(|passed| self.seen(passed));
         self.used(page, outcome);
         (next, written)
     }
@@ -342,11 +338,10 @@ impl Pager {
         }
     }
 
-    /// A page was touched. If it was mapped in advance and this is its first touch, the policy and
-    /// the engine are told; returns whether that is so.
-    pub(super) fn seen(&mut self, page: PageId) -> bool {
+    /// A page that was mapped in advance was touched.
+    pub(super) fn seen(&mut self, page: PageId) {
         if !self.no_longer_unseen(page) {
-            return false;
+            return;
         }
         // The policy has let go of a page that leaves.
         let known = self.page(page);
@@ -354,7 +349,6 @@ impl Pager {
             self.touch(page, false);
         }
         self.used(page, Outcome::Used);
-        true
     }
 
     fn used(&mut self, page: PageId, outcome: Outcome) {

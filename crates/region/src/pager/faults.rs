@@ -71,7 +71,6 @@ impl Pager {
         match self.page(page).state {
             State::Nowhere => self.fill(page, fault),
             State::Resident => self.resident(page, fault),
-            State::Sampled(slot) => self.refer(page, slot, fault),
             State::Staged(slot) => self.return_staged(page, slot as usize, fault),
             State::Slow => self.fetch(page, fault),
             State::Fetching => {
@@ -279,7 +278,7 @@ impl Pager {
         mapped
     }
 
-    pub(super) fn wake(&self, address: u64) {
+    fn wake(&self, address: u64) {
         // It fails for ranges that no program can have.
         let _ = self.uffd.wake(address, PAGE_BYTES);
     }

@@ -6,7 +6,6 @@ mod forks;
 mod mappings;
 #[path = "../common/oracle.rs"]
 mod oracle;
-mod sampled;
 mod swapped;
 
 use std::path::Path;

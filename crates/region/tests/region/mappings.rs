@@ -117,21 +117,13 @@ impl Adopted {
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn mappings_that_change() {
-    for references in [None, Some(0.5)] {
-        let settings = Settings {
-            references,
-            ..settings(64, "pcm")
-        };
-        let extension = Extension::start(settings).unwrap();
-        std::thread::scope(|scope| {
-            for thread in 0..4 {
-                let extension = &extension;
-                scope.spawn(move || change_mappings(extension, thread));
-            }
-        });
-        let figures = extension.figures();
-        assert_eq!(figures.references > 0, references.is_some(), "{figures:?}");
-    }
+    let extension = Extension::start(settings(64, "pcm")).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let extension = &extension;
+            scope.spawn(move || change_mappings(extension, thread));
+        }
+    });
 }
 
 fn change_mappings(extension: &Extension, thread: u64) {
@@ -270,24 +262,6 @@ fn what_comes_while_a_mapping_moves_waits_for_what_has_left() {
     let figures = extension.figures();
     assert!(figures.peak_dram <= 1600, "{figures:?}");
     extension.while_suspended(|| mapping.check_all());
-    mapping.unmap(&extension, true);
-}
-
-/// The kernel moves no pages of two mappings at once. Each by itself, they leave.
-#[test]
-#[ignore = "needs root: userfaultfd"]
-fn neighbours_of_two_mappings_leave() {
-    let extension = Extension::start(settings(1000, "pcm")).unwrap();
-    let mut mapping = Adopted::new(&extension, 4000);
-    // SAFETY: within the mapping, whose contents stay as they are.
-    let parted = unsafe { libc::madvise(mapping.start.cast(), 2000 * PAGE, libc::MADV_DONTDUMP) };
-    assert_eq!(parted, 0);
-    for word in 1..4 {
-        (0..4000).for_each(|page| mapping.write(page, word));
-        mapping.check_all();
-    }
-    let figures = extension.figures();
-    assert_eq!(figures.kept, 0, "{figures:?}");
     mapping.unmap(&extension, true);
 }
 
