@@ -15,7 +15,7 @@ use terrace_trace::files::Files;
 use terrace_trace::objects::Objects;
 use terrace_trace::{Block, Meta};
 
-use super::requests::{Span, space};
+use super::span::{Span, space};
 use crate::mix::Trace;
 
 /// A file: its address space, and its number there.

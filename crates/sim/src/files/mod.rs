@@ -42,6 +42,7 @@ mod requests;
 pub mod results;
 mod run;
 mod settings;
+mod span;
 mod station;
 mod timeline;
 
