@@ -98,15 +98,10 @@ pub fn register<M: Kind + Send + Sync>(entry: Entry<M>) -> Result<&'static Entry
     let declared = entry.make.check(Params::default());
     declared.map_err(|problem| format!("{name}: {problem}"))?;
     let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
-    let is_taken = added
+    let others = added
         .iter()
         .filter_map(|one| one.downcast_ref::<Entry<M>>());
-    if M::ALSO.contains(&name)
-        || M::ENTRIES
-            .iter()
-            .chain(is_taken)
-            .any(|one| one.name == name)
-    {
+    if M::ALSO.contains(&name) || M::ENTRIES.iter().chain(others).any(|one| one.name == name) {
         return Err(format!("there is a {noun} `{name}` already"));
     }
     let entry: &'static Entry<M> = Box::leak(Box::new(entry));

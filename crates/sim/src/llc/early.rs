@@ -51,7 +51,7 @@ pub struct Early {
     counts: EarlyCounts,
 }
 
-/// EarlyCounts, with time in picoseconds.
+/// Counts of what was written early, with time in picoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EarlyCounts {
     premature: u64,
