@@ -76,6 +76,26 @@ proptest! {
         }
     }
 
+    #[test]
+    fn policy_and_twin_agree_in_an_exclusive_cache(
+        geometry in small(), steps in steps(), lines in 1..40usize,
+    ) {
+        let requests = stream::above(lines, &requests(geometry, &steps));
+        for spec in SPECS {
+            let caches = [cache(spec, geometry), twin(spec, geometry)];
+            let [mut fast, mut slow] = caches.map(|cache| cache.exclusive().unwrap());
+            for (at, request) in requests.iter().enumerate() {
+                let serve = |cache: &mut Cache| {
+                    let mut outcomes = Vec::new();
+                    cache.serve(std::slice::from_ref(request), &mut outcomes);
+                    plain(outcomes[0])
+                };
+                let (ours, theirs) = (serve(&mut fast), serve(&mut slow));
+                prop_assert_eq!(ours, theirs, "{} at {}: {:?}", spec, at, request);
+            }
+        }
+    }
+
     /// Every request hits, misses or is bypassed; what misses is there afterwards; what is written
     /// is never bypassed; and lines that come in either stay or are evicted.
     #[test]
@@ -86,11 +106,13 @@ proptest! {
             for request in requests(geometry, &steps) {
                 match cache.access(&request) {
                     Outcome::Hit { .. } => {}
+                    Outcome::Passed => unreachable!("the cache is not exclusive"),
                     Outcome::Miss { evicted: gone } => {
                         filled += 1;
                         evicted += usize::from(gone.is_some());
                     }
-                    Outcome::Bypassed => {
+                    Outcome::Bypassed { written } => {
+                        prop_assert!(!written);
                         let may = cache.policy().bypasses() && !request.kind.writes();
                         prop_assert!(may, "{}", spec);
                     }
@@ -117,14 +139,24 @@ fn a_loop_survives_a_scan() {
         });
     }
     let requests = stream::over_all_sets(geometry, &steps);
-    let hits = |spec| {
-        let mut cache = cache(spec, geometry);
-        let hit = |request| matches!(cache.access(request), Outcome::Hit { .. });
-        requests.iter().map(hit).filter(|hit| *hit).count()
+    let given = stream::above(8, &requests);
+    let hits = |spec, exclusive| {
+        let (cache, requests) = (cache(spec, geometry), &requests);
+        let (mut cache, requests) = match exclusive {
+            true => (cache.exclusive().unwrap(), &given),
+            false => (cache, requests),
+        };
+        let mut outcomes = Vec::new();
+        cache.serve(requests, &mut outcomes);
+        let hit = |outcome: &&Outcome| matches!(outcome, Outcome::Hit { .. });
+        outcomes.iter().filter(hit).count()
     };
-    assert_eq!(hits("lru"), 0);
     let most = 39 * 12 * 64;
-    for spec in ["dblk", "hawkeye", "mockingjay", "ship"] {
-        assert!(hits(spec) > most / 2, "{spec}: {} of {most}", hits(spec));
+    for exclusive in [false, true] {
+        assert_eq!(hits("lru", exclusive), 0);
+        for spec in ["dblk", "hawkeye", "mockingjay", "ship"] {
+            let hits = hits(spec, exclusive);
+            assert!(hits > most / 2, "{spec}: {hits} of {most}, {exclusive}");
+        }
     }
 }

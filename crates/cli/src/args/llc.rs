@@ -33,11 +33,11 @@ Requests of the private levels can be kept, and simulated without these levels l
 
 The rules: all levels are write-back and write-allocate, neither inclusive nor exclusive without
 --inclusion; private levels are LRU; a dirty line that leaves one is written to the next and
-allocates there, a clean one is dropped. Instructions are not fetched. Threads are assigned to cores
-by their numbers; several traces run on separate cores, take turns by executed instructions, and
-restart until all have run once. `misses` counts misses of loads and stores: with those of
-`prefetches` and with `writebacks` they are the lines that go over the memory bus. All figures are
-simulated.
+allocates there, a clean one is dropped, unless the last level is exclusive. Instructions are not
+fetched. Threads are assigned to cores by their numbers; several traces run on separate cores, take
+turns by executed instructions, and restart until all have run once. `misses` counts misses of loads
+and stores: with those of `prefetches` and with `writebacks` they are the lines that go over the
+memory bus. All figures are simulated.
 
 Exit code: the exit code of the program, if one was run; 2 for wrong usage; 1 where terrace failed.")]
 #[command(mut_arg("limit", |limit| limit.long_help(

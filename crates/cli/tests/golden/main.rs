@@ -339,6 +339,15 @@ fn sim_llc_that_reads_ahead_and_includes() {
 }
 
 #[test]
+fn sim_llc_that_excludes() {
+    check(
+        "llc-exclusive.json",
+        "sim llc -q --policy lru,nhm:n=4 --llc 16K --l1 4K:2 --l2 16K:4 --inclusion exclusive \
+         --prefetch next-line --memory pcm-row --json=- matmul.parquet",
+    );
+}
+
+#[test]
 fn sim_llc_that_writes_early() {
     check(
         "llc-early.json",

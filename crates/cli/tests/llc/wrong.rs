@@ -63,6 +63,45 @@ fn wrong_input_has_its_sentence() {
             "bypass=off",
         ),
         (
+            vec!["--inclusion", "exclusive", "--policy", "lru,density", &gups],
+            2,
+            "density learns from lines that stay",
+        ),
+        (
+            vec![
+                "--inclusion",
+                "exclusive",
+                "--l1",
+                "off",
+                "--l2",
+                "off",
+                &gups,
+            ],
+            2,
+            "--inclusion exclusive is about private levels",
+        ),
+        (
+            vec!["--inclusion", "exclusive", "--write-back", "eager", &gups],
+            2,
+            "--write-back eager is not simulated",
+        ),
+        (
+            vec!["--inclusion", "exclusive", "--cores", "2", &gups],
+            2,
+            "give --cores as many as traces",
+        ),
+        (
+            vec![
+                "--inclusion",
+                "exclusive",
+                "--requests",
+                "asked.parquet",
+                &gups,
+            ],
+            2,
+            "leave --requests or --inclusion exclusive out",
+        ),
+        (
             vec!["--write-back", "rows", "--memory", "none", &gups],
             2,
             "--write-back rows depends on the memory",

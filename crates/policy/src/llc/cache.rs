@@ -1,11 +1,13 @@
 //! A cache: its lines under a policy.
 
-use super::{Geometry, LlcPolicy, Request, Tags};
+use super::{Above, Geometry, LlcPolicy, Request, Tags};
 
 /// A set-associative, write-back, write-allocate cache.
 pub struct Cache {
     pub(super) tags: Tags,
     policy: Box<dyn LlcPolicy>,
+    /// What an exclusive cache knows of the level above; `None` for another.
+    above: Option<Above>,
 }
 
 /// An evicted line.
@@ -30,8 +32,13 @@ pub enum Outcome {
         /// The evicted line; `None` while there is room.
         evicted: Option<Evicted>,
     },
-    /// The line was not in the cache and is not now. A write-back goes to memory.
-    Bypassed,
+    /// The line was not in the cache and is not now.
+    Bypassed {
+        /// Whether it goes to memory, since it is dirty.
+        written: bool,
+    },
+    /// The line was not in the cache, which is exclusive, and goes to the level above alone.
+    Passed,
 }
 
 impl Cache {
@@ -40,17 +47,37 @@ impl Cache {
         Self {
             tags: Tags::new(geometry),
             policy,
+            above: None,
         }
     }
 
-    /// Serves a request.
+    /// Makes an empty cache exclusive: a victim cache of the level above ([`Above`]). `None` where
+    /// its policy has no meaning there.
+    #[must_use]
+    pub fn exclusive(mut self) -> Option<Self> {
+        let suits = self.policy.go_exclusive();
+        self.above = Some(Above::new(self.geometry()));
+        suits.then_some(self)
+    }
+
+    /// Whether the cache is exclusive.
+    pub fn is_exclusive(&self) -> bool {
+        self.above.is_some()
+    }
+
+    /// Serves a request to a cache that is not exclusive.
     pub fn access(&mut self, request: &Request) -> Outcome {
+        debug_assert!(!self.is_exclusive(), "Cache::serve knows what is above");
         self.tags.access(&mut *self.policy, request)
     }
 
     /// Serves requests in order, and appends the outcome of each. This is faster than one by one.
     pub fn serve(&mut self, requests: &[Request], outcomes: &mut Vec<Outcome>) {
-        self.policy.serve(&mut self.tags, requests, outcomes);
+        let (policy, tags) = (&mut self.policy, &mut self.tags);
+        match &mut self.above {
+            None => policy.serve(tags, requests, outcomes),
+            Some(above) => policy.serve_exclusive(tags, above, requests, outcomes),
+        }
     }
 
     /// Tells the policy of all requests to come: [`LlcPolicy::foresee`].
@@ -60,7 +87,9 @@ impl Cache {
 
     /// Flushes a line for a program: see [`Tags::flush`]. The policy is not asked.
     pub fn flush(&mut self, line: u64, dirty_above: bool, invalidates: bool) -> bool {
-        self.tags.flush(line, dirty_above, invalidates)
+        let above = self.above.as_mut();
+        let taken = above.is_some_and(|above| above.flush(line, invalidates));
+        self.tags.flush(line, dirty_above || taken, invalidates)
     }
 
     /// Counts as dirty what was evicted last, since it was dirty in the level above: see
@@ -77,6 +106,13 @@ impl Cache {
     /// Returns the lines.
     pub fn tags(&self) -> &Tags {
         &self.tags
+    }
+
+    /// Number of places that have been filled, some of them perhaps free again in an exclusive
+    /// cache, whose hits free them.
+    pub fn ever_filled(&self) -> usize {
+        let above = self.above.as_ref();
+        above.map_or(self.tags.filled(), Above::ever_filled)
     }
 
     /// Number of dirty lines.

@@ -6,9 +6,9 @@ use super::{Kind, Outcome};
 
 /// Events of a last-level cache.
 ///
-/// Each request is of one of four kinds and has one of three ends. A load, store or prefetch that
-/// misses costs a read of memory; a write-back that misses does not, because it brings the whole
-/// line. `misses` counts loads and stores alone (as gem5, with which the paper was measured);
+/// Each request is of one of five kinds and has one of three ends. A load, store or prefetch that
+/// misses costs a read of memory; a line that the level above evicts does not, because it comes
+/// whole. `misses` counts loads and stores alone (as gem5, with which the paper was measured);
 /// `reads` has prefetches as well, and `reads` plus `writebacks` are the lines that cross the
 /// memory bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,13 +21,21 @@ pub struct Counts {
     pub from_above: Ends,
     /// Ends of prefetches of the level above.
     pub prefetches: Ends,
+    /// Ends of lines that the level above evicted unwritten, in an exclusive cache; others are not
+    /// told of them.
+    pub clean_victims: Ends,
     /// Clean lines evicted.
     pub clean_evictions: u64,
     /// Dirty lines evicted.
     pub dirty_evictions: u64,
     /// Write-backs of the level above to a line that was clean here, and flushes and evictions of a
-    /// line that was dirty only above.
+    /// line that was dirty only above. In an exclusive cache dirty lines that came back, and
+    /// flushes of a line that was dirty above.
     pub dirtied: u64,
+    /// Dirty lines that hits took out of an exclusive cache.
+    pub taken_dirty: u64,
+    /// Dirty lines that bypassed the cache.
+    pub dirty_bypasses: u64,
     /// Lines flushed by programs, each time.
     pub flushes: u64,
     /// Flushed lines that were dirty, here or above, and so were written to memory.
@@ -41,7 +49,7 @@ pub struct Counts {
 pub struct Ends {
     /// Requests for a line in the cache.
     pub hits: u64,
-    /// Requests that brought the line in.
+    /// Requests that brought the line in; of an exclusive cache, into the level above.
     pub fills: u64,
     /// Requests that bypassed the cache.
     pub bypasses: u64,
@@ -60,12 +68,17 @@ impl Ends {
 }
 
 impl Counts {
-    /// Counts a request, but not [`Counts::dirtied`], which only the cache knows.
+    /// Counts a request, but not [`Counts::dirtied`] and [`Counts::taken_dirty`], which only the
+    /// cache knows.
     pub fn note(&mut self, kind: Kind, outcome: &Outcome) {
         let ends = self.of(kind);
         match outcome {
             Outcome::Hit { .. } => ends.hits += 1,
-            Outcome::Bypassed => ends.bypasses += 1,
+            Outcome::Passed => ends.fills += 1,
+            Outcome::Bypassed { written } => {
+                ends.bypasses += 1;
+                self.dirty_bypasses += u64::from(*written);
+            }
             Outcome::Miss { evicted } => {
                 ends.fills += 1;
                 if let Some(evicted) = evicted {
@@ -84,12 +97,14 @@ impl Counts {
             Kind::Store => &mut self.stores,
             Kind::WriteBack => &mut self.from_above,
             Kind::Prefetch => &mut self.prefetches,
+            Kind::CleanVictim => &mut self.clean_victims,
         }
     }
 
     /// Number of requests.
     pub fn accesses(&self) -> u64 {
-        self.loads.all() + self.stores.all() + self.from_above.all() + self.prefetches.all()
+        let evicted_above = self.from_above.all() + self.clean_victims.all();
+        self.loads.all() + self.stores.all() + self.prefetches.all() + evicted_above
     }
 
     /// Number of requests for a line in the cache.
@@ -116,13 +131,13 @@ impl Counts {
     /// Number of requests that bypassed the cache.
     pub fn bypasses(&self) -> u64 {
         let reads = self.loads.bypasses + self.stores.bypasses + self.prefetches.bypasses;
-        reads + self.from_above.bypasses
+        reads + self.from_above.bypasses + self.clean_victims.bypasses
     }
 
-    /// Number of lines written to memory: dirty lines evicted, flushed or written early, and
-    /// write-backs that bypassed the cache.
+    /// Number of lines written to memory: dirty lines evicted, flushed or written early, and those
+    /// that bypassed the cache.
     pub fn writebacks(&self) -> u64 {
-        let others = self.from_above.bypasses + self.flush_writes + self.early_writes;
+        let others = self.dirty_bypasses + self.flush_writes + self.early_writes;
         self.dirty_evictions + others
     }
 }
@@ -146,9 +161,12 @@ impl Sub for Counts {
             stores: self.stores - before.stores,
             from_above: self.from_above - before.from_above,
             prefetches: self.prefetches - before.prefetches,
+            clean_victims: self.clean_victims - before.clean_victims,
             clean_evictions: self.clean_evictions - before.clean_evictions,
             dirty_evictions: self.dirty_evictions - before.dirty_evictions,
             dirtied: self.dirtied - before.dirtied,
+            taken_dirty: self.taken_dirty - before.taken_dirty,
+            dirty_bypasses: self.dirty_bypasses - before.dirty_bypasses,
             flushes: self.flushes - before.flushes,
             flush_writes: self.flush_writes - before.flush_writes,
             early_writes: self.early_writes - before.early_writes,

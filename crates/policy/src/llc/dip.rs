@@ -7,7 +7,7 @@
 //! level above writes back is treated like one that is read: it is inserted and promoted alike, and
 //! its miss counts.
 
-use super::{Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request};
+use super::{Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request, Victim};
 use crate::params::Params;
 
 /// The registry's entry.
@@ -57,6 +57,24 @@ impl LlcPolicy for Dip {
 
     fn fill(&mut self, place: Place, _: &Request) {
         let at_lru = self.duel.missed(place.set);
+        self.recency.put(place, if at_lru { self.last } else { 0 });
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn take(&mut self, place: Place, _: &Request) {
+        self.recency.retire(place);
+    }
+
+    fn pass(&mut self, set: usize, _: &Request) {
+        self.duel.passed(set);
+    }
+
+    /// A line that was hit here comes back as its hit would have left it.
+    fn insert(&mut self, place: Place, _: &Request, victim: Victim) {
+        let at_lru = self.duel.came(place.set) && !victim.reused;
         self.recency.put(place, if at_lru { self.last } else { 0 });
     }
 

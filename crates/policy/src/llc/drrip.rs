@@ -8,7 +8,7 @@
 //! level above writes back is treated like one that is read: it is inserted and promoted alike, and
 //! its miss counts. So is one that it prefetches; the paper has none.
 
-use super::{Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Request};
+use super::{Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Request, Victim};
 use crate::params::Params;
 
 /// The registry's entry.
@@ -72,6 +72,23 @@ impl LlcPolicy for Drrip {
     fn fill(&mut self, place: Place, _: &Request) {
         let distant = self.duel.missed(place.set);
         self.intervals[place.index(self.geometry)] = self.longest - u8::from(!distant);
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn pass(&mut self, set: usize, _: &Request) {
+        self.duel.passed(set);
+    }
+
+    /// A line that was hit here comes back as its hit left it.
+    fn insert(&mut self, place: Place, _: &Request, victim: Victim) {
+        let distant = self.duel.came(place.set);
+        self.intervals[place.index(self.geometry)] = match victim.reused {
+            true => 0,
+            false => self.longest - u8::from(!distant),
+        };
     }
 
     /// Only the duel counts: the intervals take the place of the LRU order.

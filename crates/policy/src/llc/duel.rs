@@ -55,9 +55,28 @@ impl Duel {
     /// like the first.
     #[inline]
     pub fn missed(&mut self, set: usize) -> bool {
-        if !self.follows_second(set) {
-            return false;
-        }
+        self.follows_second(set) && self.is_uncommon()
+    }
+
+    /// Counts a miss of an exclusive cache, which brings no line in.
+    pub fn passed(&mut self, set: usize) {
+        self.follows_second(set);
+    }
+
+    /// Same as [`Duel::missed`] for a line that comes into an exclusive cache: its miss was counted
+    /// before, by [`Duel::passed`].
+    pub fn came(&mut self, set: usize) -> bool {
+        let (selector, bits) = (self.selector, self.settings.bits);
+        let second = match self.leaders.number(set) {
+            None => selector >> (bits - 1) == 1,
+            Some(number) => number % 2 == 1,
+        };
+        second && self.is_uncommon()
+    }
+
+    /// Counts a line that the second policy brings in, and returns whether it is not kept.
+    #[inline]
+    fn is_uncommon(&mut self) -> bool {
         self.bimodal = (self.bimodal + 1) % self.settings.every;
         self.bimodal != 0
     }
@@ -89,6 +108,26 @@ impl Duel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// In an exclusive cache misses count when they are made, and lines that come in do not.
+    #[test]
+    fn what_comes_into_an_exclusive_cache_counts_for_neither() {
+        let geometry = Geometry { sets: 4, ways: 1 };
+        let mut params = Params::parse("leaders=1,psel=3,every=2").unwrap();
+        let mut duel = Duel::new(geometry, &mut params, 1).unwrap();
+        let leaders = duel.leaders.clone();
+        let set = |wanted| (0..4).find(|&set| leaders.number(set) == wanted).unwrap();
+        let (first, second, follower) = (set(Some(0)), set(Some(1)), set(None));
+        assert_eq!([first, follower].map(|set| duel.came(set)), [false; 2]);
+        assert_eq!(
+            [second; 4].map(|set| duel.came(set)),
+            [true, false, true, false]
+        );
+        duel.passed(first);
+        assert!(duel.came(follower), "four of seven");
+        duel.passed(second);
+        assert!(!duel.came(follower), "three");
+    }
 
     #[test]
     fn followers_do_what_misses_less() {

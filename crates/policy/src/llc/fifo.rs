@@ -38,4 +38,8 @@ impl LlcPolicy for Fifo {
     fn fill(&mut self, place: Place, _: &Request) {
         self.0.promote(place);
     }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
 }

@@ -46,6 +46,14 @@ impl LlcPolicy for Lru {
         Some(self.0.position(place))
     }
 
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn take(&mut self, place: Place, _: &Request) {
+        self.0.retire(place);
+    }
+
     fn low_hit(&self, place: Place) -> Option<bool> {
         Some(self.0.in_last_quarter(place))
     }

@@ -56,7 +56,7 @@ pub use prefetch::Prefetcher;
 pub use recency::Recency;
 pub use registry::REGISTRY;
 pub use sampled::Sampled;
-pub use tags::Tags;
+pub use tags::{Above, Tags, Victim};
 
 /// Default size of a line in bytes.
 pub const LINE_BYTES: u64 = 64;
@@ -72,12 +72,19 @@ pub enum Kind {
     WriteBack,
     /// The level above reads a line for which nobody has asked yet.
     Prefetch,
+    /// The level above evicts a line that was not written there, and the cache is exclusive.
+    CleanVictim,
 }
 
 impl Kind {
     /// Whether the request writes the line here.
     pub fn writes(self) -> bool {
         self == Self::WriteBack
+    }
+
+    /// Whether the level above asks for the line, rather than evicts it.
+    pub fn reads(self) -> bool {
+        !matches!(self, Self::WriteBack | Self::CleanVictim)
     }
 
     /// Whether a core waits for the line: a load or store.
@@ -92,7 +99,7 @@ pub struct Request {
     /// Line: its address divided by the size of a line, unique over all processes.
     pub line: u64,
     /// Address of the instruction, for a [`Kind::Prefetch`] of that which caused it; 0 if it is not
-    /// known, as for a [`Kind::WriteBack`].
+    /// known, as for a [`Kind::WriteBack`] or [`Kind::CleanVictim`].
     pub ip: u64,
     /// Core that makes the request.
     pub core: u8,
@@ -105,7 +112,7 @@ pub struct Request {
 pub enum Choice {
     /// Evicts the line in this way.
     Evict(usize),
-    /// Evicts nothing: the line bypasses the cache. A [`Kind::WriteBack`] then goes to memory.
+    /// Evicts nothing: the line bypasses the cache. A dirty one then goes to memory.
     Bypass,
 }
 
@@ -122,7 +129,8 @@ pub struct InForce {
 ///
 /// For each request the cache calls [`LlcPolicy::request`], and then [`LlcPolicy::hit`]; or on a
 /// miss [`LlcPolicy::choose`] unless the set has a free way, and [`LlcPolicy::fill`] unless the
-/// line bypasses the cache.
+/// line bypasses the cache. An exclusive cache ([`Cache::exclusive`]) calls other methods: see
+/// [`Above`].
 pub trait LlcPolicy: Send {
     /// Serves requests to the lines of the cache, and appends the outcome of each. Every policy
     /// compiles this default for itself, so that one virtual call serves many requests.
@@ -146,6 +154,39 @@ pub trait LlcPolicy: Send {
 
     /// Called when the line of the request has been put in `place`.
     fn fill(&mut self, place: Place, request: &Request);
+
+    /// Serves requests to an exclusive cache, as [`LlcPolicy::serve`] to another.
+    fn serve_exclusive(
+        &mut self,
+        tags: &mut Tags,
+        above: &mut Above,
+        requests: &[Request],
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        tags.serve_exclusive(self, above, requests, outcomes);
+    }
+
+    /// Told before the first request that the cache is exclusive. Returns whether the policy has a
+    /// meaning there; one that returns false is not used.
+    fn go_exclusive(&mut self) -> bool {
+        false
+    }
+
+    /// Called in an exclusive cache when the request has hit the line in `place`, which leaves the
+    /// cache. The place is filled before another line of the set is evicted.
+    fn take(&mut self, place: Place, request: &Request) {
+        self.hit(place, request);
+    }
+
+    /// Called in an exclusive cache when the request has missed: the line goes to the level above
+    /// alone.
+    fn pass(&mut self, _set: usize, _request: &Request) {}
+
+    /// Called in an exclusive cache when a line has been put in `place` that the level above
+    /// evicted. The request is that which took the line there.
+    fn insert(&mut self, place: Place, request: &Request, _victim: Victim) {
+        self.fill(place, request);
+    }
 
     /// Whether lines may bypass the cache.
     fn bypasses(&self) -> bool {

@@ -5,7 +5,7 @@
 //! least recent. The partitioning is written nHm, with m ways: 16H16 is LRU. New lines are put at
 //! MRU, or at the top of the low-hit partition (LH, 2.2.2), where they do not displace kept lines.
 
-use super::{Choice, Entry, Geometry, InForce, LlcPolicy, Make, Place, Recency, Request};
+use super::{Choice, Entry, Geometry, InForce, LlcPolicy, Make, Place, Recency, Request, Victim};
 use crate::params::Params;
 use crate::settings;
 
@@ -76,6 +76,17 @@ impl Nhm {
             settings: NhmSettings::take(params, geometry)?,
         })
     }
+
+    /// Puts a new line into the order.
+    #[inline]
+    fn put(&mut self, place: Place, dirty: bool) {
+        let insertion = match dirty {
+            true => self.settings.dirty,
+            false => self.settings.clean,
+        };
+        self.recency
+            .put(place, insertion.position(self.settings.high));
+    }
 }
 
 impl LlcPolicy for Nhm {
@@ -91,12 +102,19 @@ impl LlcPolicy for Nhm {
 
     #[inline]
     fn fill(&mut self, place: Place, request: &Request) {
-        let insertion = match request.kind.writes() {
-            true => self.settings.dirty,
-            false => self.settings.clean,
-        };
-        self.recency
-            .put(place, insertion.position(self.settings.high));
+        self.put(place, request.kind.writes());
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn take(&mut self, place: Place, _: &Request) {
+        self.recency.retire(place);
+    }
+
+    fn insert(&mut self, place: Place, _: &Request, victim: Victim) {
+        self.put(place, victim.dirty);
     }
 
     #[inline]

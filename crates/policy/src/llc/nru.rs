@@ -61,6 +61,14 @@ impl LlcPolicy for Nru {
     fn fill(&mut self, place: Place, _: &Request) {
         self.reference(place);
     }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn take(&mut self, place: Place, _: &Request) {
+        self.referenced[place.set] &= !(1 << place.way);
+    }
 }
 
 #[cfg(test)]

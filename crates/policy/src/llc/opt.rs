@@ -114,4 +114,8 @@ impl LlcPolicy for Opt {
     fn fill(&mut self, place: Place, _: &Request) {
         self.uses[place.index(self.geometry)] = self.upcoming;
     }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
 }

@@ -82,6 +82,10 @@ impl LlcPolicy for Plru {
     fn fill(&mut self, place: Place, _: &Request) {
         self.touch(place);
     }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -45,4 +45,8 @@ impl LlcPolicy for Random {
 
     #[inline]
     fn fill(&mut self, _: Place, _: &Request) {}
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
 }

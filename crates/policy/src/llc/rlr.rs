@@ -19,7 +19,7 @@
 //! were only written are evicted first. Loads and stores are treated alike. A prefetch resets the
 //! age, too, and is no demand hit.
 
-use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Victim};
 use crate::params::Params;
 use crate::settings;
 
@@ -158,6 +158,23 @@ impl LlcPolicy for Rlr {
             age: 0,
             demand: self.demand(request),
             hit: false,
+        };
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn pass(&mut self, set: usize, _: &Request) {
+        self.miss(set);
+    }
+
+    /// A line that a demand hit here has its hit bit when it comes back.
+    fn insert(&mut self, place: Place, request: &Request, victim: Victim) {
+        self.lines[place.index(self.geometry)] = Line {
+            age: 0,
+            demand: self.demand(request),
+            hit: victim.reused && request.kind.is_demand(),
         };
     }
 

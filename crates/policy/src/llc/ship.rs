@@ -18,7 +18,7 @@
 //! prefetches.
 
 use super::signature::signature;
-use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled, Victim};
 use crate::params::Params;
 use crate::settings;
 
@@ -150,6 +150,19 @@ impl LlcPolicy for Ship {
         self.replace(place, (!by_write_back).then_some(fill));
         let unused = !by_write_back && self.shct[signature] == 0;
         self.rrpvs[place.index(self.geometry)] = self.distant() - u8::from(!unused);
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    /// A line that was hit here comes back as its hit left it, but for its signature, which is that
+    /// of the hit.
+    fn insert(&mut self, place: Place, request: &Request, victim: Victim) {
+        self.fill(place, request);
+        if victim.reused {
+            self.rrpvs[place.index(self.geometry)] = 0;
+        }
     }
 
     /// The table, an RRPV for each line, and the signature and outcome of the lines of sampled

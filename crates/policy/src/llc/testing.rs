@@ -92,7 +92,8 @@ pub fn run(geometry: Geometry, policy: Box<dyn LlcPolicy>, steps: &[Step]) {
         let outcome = match cache.access(&step.request) {
             Outcome::Hit { .. } => Expected::Hit,
             Outcome::Miss { evicted } => Expected::Miss(evicted),
-            Outcome::Bypassed => Expected::Bypassed,
+            Outcome::Bypassed { .. } => Expected::Bypassed,
+            Outcome::Passed => unreachable!("the cache is not exclusive"),
         };
         assert_eq!(outcome, step.expected, "step {at}: {:?}", step.request);
     }

@@ -34,10 +34,11 @@ impl Ledger {
                     self.written_back += u64::from(evicted.dirty);
                 }
             }
-            Outcome::Bypassed => {
+            Outcome::Bypassed { .. } => {
                 self.bypasses += 1;
                 return Ok(());
             }
+            Outcome::Passed => unreachable!("the cache is not exclusive"),
         }
         let dirty = self.lines.entry(request.line).or_default();
         self.dirtied += u64::from(request.kind.writes() && !*dirty);
@@ -117,11 +118,12 @@ proptest! {
                         prop_assert_eq!(geometry.set_of(evicted.line), set);
                         prop_assert_eq!(held[set], geometry.ways, "there was room");
                     }
-                    Outcome::Bypassed => {
+                    Outcome::Bypassed { .. } => {
                         prop_assert_eq!(held[set], geometry.ways);
                         prop_assert!(cache.policy().bypasses(), "{}", entry.name);
                     }
                     Outcome::Hit { .. } => {}
+                    Outcome::Passed => unreachable!("the cache is not exclusive"),
                 }
             }
         }

@@ -44,7 +44,7 @@ impl Slow<'_> {
             .collect();
         let furthest = *uses.iter().max().unwrap();
         if self.bypasses && self.next(line, at) >= furthest {
-            return Outcome::Bypassed;
+            return Outcome::Bypassed { written: dirty };
         }
         let alike = (0..uses.len()).filter(|way| uses[*way] == furthest);
         let alike: Vec<usize> = alike.collect();

@@ -90,3 +90,32 @@ fn one_set(geometry: Geometry, set: usize, step: &Step) -> Vec<Request> {
         }
     }
 }
+
+/// Returns what an exclusive cache is asked for, and given, by a level of so many lines above that
+/// makes these requests.
+pub fn above(lines: usize, requests: &[Request]) -> Vec<Request> {
+    // The lines of that level, the oldest first, and whether they were written.
+    let mut held: Vec<(Request, bool)> = Vec::new();
+    let mut asked = Vec::new();
+    for request in requests {
+        let known = held.iter_mut().find(|held| held.0.line == request.line);
+        match known {
+            Some((_, written)) => *written |= request.kind == Kind::WriteBack,
+            None if request.kind == Kind::WriteBack => {}
+            None => {
+                asked.push(*request);
+                held.push((*request, false));
+            }
+        }
+        if held.len() > lines {
+            let (gone, written) = held.remove(0);
+            let kind = match written {
+                true => Kind::WriteBack,
+                false => Kind::CleanVictim,
+            };
+            let ip = 0;
+            asked.push(Request { ip, kind, ..gone });
+        }
+    }
+    asked
+}

@@ -69,6 +69,10 @@ impl<'a> CoreSide<'a> {
             Some(prefetcher) => private.reading_ahead(prefetcher),
             None => private,
         };
+        let private = match settings.is_exclusive() {
+            true => private.before_exclusive(),
+            false => private,
+        };
         let core = |_| Core {
             private: private.clone(),
             instructions: 0,

@@ -32,8 +32,10 @@ impl Simulation for LlcSimulation {
     const OBJECTS: Option<Extent> = None;
 
     fn new(given: Given<Grid>, catalogue: Catalogue, outputs: Outputs) -> Result<Self> {
+        let grid = Grid::new(&given, outputs.traffic.is_some())?;
+        grid.machine.check_requests(outputs.requests.is_some())?;
         Ok(Self {
-            grid: Grid::new(&given, outputs.traffic.is_some())?,
+            grid,
             catalogue,
             outputs,
         })

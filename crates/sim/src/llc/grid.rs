@@ -137,6 +137,7 @@ impl Grid {
             )));
         }
         settings.check()?;
+        settings.check_cores(extent.programs, extent.cores)?;
         Ok(settings)
     }
 

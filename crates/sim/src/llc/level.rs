@@ -19,6 +19,11 @@ impl Victim {
         self.0 >> 1
     }
 
+    /// Returns the line, if there is one.
+    pub fn any(self) -> Option<u64> {
+        (self.0 != EMPTY).then_some(self.0 >> 1)
+    }
+
     /// Returns the line, if it must be written to the level below.
     #[inline]
     pub fn dirty(self) -> Option<u64> {

@@ -177,7 +177,7 @@ impl Maker<'_> {
                 let from = batch.len();
                 let (misses, mut asks) = (private.first_misses(), false);
                 private.touch(line, access.write, &mut |kind, line| {
-                    let demand = kind != Kind::WriteBack;
+                    let demand = kind.reads();
                     asks |= demand;
                     let after = if demand { after } else { 0 };
                     batch.push(self.asked(kind, line, || access.ip, instruction, after));
@@ -230,7 +230,7 @@ impl Maker<'_> {
             instruction, after, ..
         } = near;
         private.read_ahead(line, ip, &mut |kind, line| {
-            let after = if kind.writes() { 0 } else { after };
+            let after = if kind.reads() { after } else { 0 };
             batch.push(self.asked(kind, line, || ip, instruction, after));
         });
     }
@@ -275,7 +275,7 @@ impl Maker<'_> {
     ) -> Asked {
         let request = Request {
             line,
-            ip: if kind.writes() { 0 } else { ip() },
+            ip: if kind.reads() { ip() } else { 0 },
             core: self.core,
             kind,
         };

@@ -150,7 +150,7 @@ impl MemorySide {
         match kind {
             Kind::Load | Kind::Store => self.cores[index].start(done, kind == Kind::Load),
             Kind::Prefetch => self.expect(line, done),
-            Kind::WriteBack => {}
+            Kind::WriteBack | Kind::CleanVictim => {}
         }
         if let Some(line) = asks.write {
             let until = self.write(line, looked);

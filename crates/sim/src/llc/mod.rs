@@ -8,10 +8,16 @@
 //! The rules follow Fedorov 2016, chapter 2, as far as it gives them:
 //!
 //! - All levels are write-back and write-allocate, and neither inclusive nor exclusive unless the
-//!   last level is to be inclusive: then a line that it evicts leaves all private levels, and is
+//!   last level is to be so. A line that an inclusive one evicts leaves all private levels, and is
 //!   written to memory if it is dirty in any. There the write-backs of a touch precede its other
 //!   requests, so that each finds its line; only where an access touches several lines the last
 //!   level may have evicted it for one of them, and it comes back.
+//! - An exclusive last level is a victim cache of the private levels: a line that misses comes into
+//!   these alone, a hit takes it out of the last level, and a line that leaves the second level,
+//!   clean or dirty, comes into the last one ([`terrace_policy::llc::Above`]). The second level
+//!   includes the first there: a line leaves both at once, and what the first evicts dirty is
+//!   written to the second before that is asked for the other. So each line is in private levels or
+//!   in the last. The requests are the same for all exclusive caches, whatever these keep.
 //! - The private levels are LRU. A line that misses is looked up in the next level, and is put into
 //!   all private levels; a dirty victim is written to the next level and allocates there, a clean
 //!   victim is dropped. The request for a line precedes the write-back of its victim.

@@ -111,9 +111,10 @@ fn hierarchy() -> Vec<Setting> {
             details("As `next_line` and `ip_stride` of ChampSim: after what the first level asks for, in the same page of 4 KiB. \
                      They go into both levels, and policies are told of them."),
             result("prefetch", Unit::None, |one| one.machine.prefetching);
-        /// whether the last level has all lines of the private levels
+        /// whether the last level has all lines of the private levels, or none
         "inclusion" "INCLUSION": named(|grid, inclusion| grid.machine.inclusion = inclusion), single(),
-            details("An inclusive one needs a single policy and size, as it changes what it is asked for."),
+            details("An inclusive one needs a single policy and size, as it changes what it is asked for. Before an \
+                     exclusive one L2 includes L1, and programs have one core each."),
             result("inclusion", Unit::None, |one| one.machine.inclusion);
         /// when the last level writes a dirty line to memory
         "write-back" "NAME": named(|grid, write_back| grid.machine.write_back = write_back), single(),

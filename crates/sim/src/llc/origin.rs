@@ -6,7 +6,7 @@ use terrace_trace::{Meta, record};
 
 use super::program::Program;
 use super::requests::Rows;
-use super::settings::{LlcMachine, Prefetching};
+use super::settings::{Inclusion, LlcMachine, Prefetching};
 
 /// The key that marks a trace of requests; its value is the bytes of a line.
 pub const MARK: &str = "terrace.llc.requests";
@@ -96,10 +96,11 @@ fn cannot(meta: &Meta, rows: Rows, settings: &LlcMachine) -> Option<String> {
             "is a trace of lines of {LINE} bytes; give ‘line’ {LINE} or more"
         ));
     }
-    let sees_hits = settings.prefetching != Prefetching::Off || settings.is_inclusive();
+    let sees_hits =
+        settings.prefetching != Prefetching::Off || settings.inclusion != Inclusion::NonInclusive;
     if rows != Rows::Accesses && sees_hits {
         return Some(
-            "has passed private levels already; ‘prefetch’ and ‘inclusion’ inclusive concern what these levels hold, so simulate all accesses of the program".to_owned(),
+            "has passed private levels already; ‘prefetch’ and ‘inclusion’ concern what these levels hold, so simulate all accesses of the program".to_owned(),
         );
     }
     if rows != Rows::Accesses && settings.private.iter().any(Option::is_some) {

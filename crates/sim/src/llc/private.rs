@@ -37,6 +37,8 @@ pub struct Private {
     counts: [LevelCounts; 2],
     /// What the second level reads ahead; `None` where it reads nothing.
     ahead: Option<Box<Ahead>>,
+    /// Whether the next level is exclusive: it takes in all lines that leave these.
+    gives_up: bool,
     /// The loads for which addresses wait; nothing where a trace does not say.
     pub dependences: Dependences,
 }
@@ -49,6 +51,7 @@ impl Private {
             second: second.map(Level::new),
             counts: [LevelCounts::default(); 2],
             ahead: None,
+            gives_up: false,
             dependences: Dependences::default(),
         }
     }
@@ -57,6 +60,14 @@ impl Private {
     #[must_use]
     pub fn reading_ahead(mut self, prefetcher: Prefetcher) -> Self {
         self.ahead = Some(Box::new(Ahead::new(prefetcher)));
+        self
+    }
+
+    /// Has the next level be exclusive. It is told of clean lines that leave, too, and the second
+    /// level includes the first, so that a line leaves both at once.
+    #[must_use]
+    pub fn before_exclusive(mut self) -> Self {
+        self.gives_up = true;
         self
     }
 
@@ -148,11 +159,35 @@ impl Private {
         };
         self.counts[0].misses += 1;
         let demand = if write { Kind::Store } else { Kind::Load };
+        if self.gives_up {
+            return self.exchange(line, demand, victim, below);
+        }
         self.read_second(line, demand, below);
         if let Some(victim) = victim.dirty() {
             self.counts[0].writebacks += 1;
             self.write_second(victim, below);
         }
+    }
+
+    /// Reads a line that the first level misses, before a level that is exclusive. The second level
+    /// has the victim of the first, and is told first if it is dirty, before it may evict it.
+    fn exchange(
+        &mut self,
+        line: u64,
+        demand: Kind,
+        victim: Victim,
+        below: &mut impl FnMut(Kind, u64),
+    ) {
+        let dirty = victim.dirty();
+        self.counts[0].writebacks += u64::from(dirty.is_some());
+        if self.second.is_none() {
+            below(demand, line);
+            return give_up(victim, dirty.is_some(), below);
+        }
+        if let Some(victim) = dirty {
+            self.write_second(victim, below);
+        }
+        self.read_second(line, demand, below);
     }
 
     /// Removes all lines, and calls `below` with each dirty one: those of the first level pass
@@ -198,7 +233,7 @@ impl Private {
         if let Some(victim) = second.touch(line, write) {
             self.counts[1].misses += 1;
             below(if write { Kind::Store } else { Kind::Load }, line);
-            self.write_back(victim.dirty(), below);
+            self.leave_second(victim, below);
         }
     }
 
@@ -239,7 +274,20 @@ impl Private {
         if let Some(ahead) = &mut self.ahead {
             ahead.lose(victim.line());
         }
-        self.write_back(victim.dirty(), below);
+        match self.gives_up {
+            false => self.write_back(victim.dirty(), below),
+            true => self.leave_both(victim, below),
+        }
+    }
+
+    /// Has a line that leaves the second level leave the first as well.
+    fn leave_both(&mut self, victim: Victim, below: &mut impl FnMut(Kind, u64)) {
+        let first = self.first.as_mut();
+        let first = first.is_some_and(|first| first.flush(victim.line(), true));
+        let dirty = first || victim.dirty().is_some();
+        self.counts[0].writebacks += u64::from(first);
+        self.counts[1].writebacks += u64::from(dirty);
+        give_up(victim, dirty, below);
     }
 
     fn write_back(&mut self, victim: Option<u64>, below: &mut impl FnMut(Kind, u64)) {
@@ -247,6 +295,17 @@ impl Private {
             self.counts[1].writebacks += 1;
             below(Kind::WriteBack, line);
         }
+    }
+}
+
+/// Gives a line that leaves to a level that is exclusive.
+fn give_up(victim: Victim, dirty: bool, below: &mut impl FnMut(Kind, u64)) {
+    if let Some(line) = victim.any() {
+        let kind = match dirty {
+            true => Kind::WriteBack,
+            false => Kind::CleanVictim,
+        };
+        below(kind, line);
     }
 }
 
@@ -284,6 +343,34 @@ mod tests {
             (second.accesses, second.misses, second.writebacks),
             (3, 3, 1)
         );
+    }
+
+    #[test]
+    fn before_an_exclusive_level_a_line_leaves_all_levels_at_once() {
+        const TWO: Option<Geometry> = Some(Geometry { sets: 1, ways: 2 });
+        let mut private = Private::new(TWO, TWO).before_exclusive();
+        let touches = [(1, true), (2, false), (1, false), (3, false), (1, false)];
+        let below = [
+            (Kind::Store, 1),
+            (Kind::Load, 2),
+            (Kind::Load, 3),
+            (Kind::WriteBack, 1),
+            (Kind::Load, 1),
+            (Kind::CleanVictim, 2),
+        ];
+        assert_eq!(asked(&mut private, &touches), below, "1 was in the first");
+        for (first, second) in [(ONE, None), (None, ONE), (ONE, ONE)] {
+            let mut private = Private::new(first, second).before_exclusive();
+            let below = [
+                (Kind::Store, 1),
+                (Kind::Load, 2),
+                (Kind::WriteBack, 1),
+                (Kind::Load, 3),
+                (Kind::CleanVictim, 2),
+            ];
+            let touches = [(1, true), (2, false), (3, false)];
+            assert_eq!(asked(&mut private, &touches), below);
+        }
     }
 
     #[test]

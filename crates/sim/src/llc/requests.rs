@@ -47,7 +47,7 @@ impl Rows {
     }
 }
 
-/// Returns the row of a request.
+/// Returns the row of a request; there is none for a [`Kind::CleanVictim`], which would be a load.
 pub fn row(lines: Lines, asked: &Asked) -> Access {
     let Request {
         line,
@@ -58,7 +58,7 @@ pub fn row(lines: Lines, asked: &Asked) -> Access {
     let size = match kind {
         Kind::Store => 0,
         Kind::Prefetch => 1,
-        Kind::Load | Kind::WriteBack => lines.bytes() as u32,
+        Kind::Load | Kind::WriteBack | Kind::CleanVictim => lines.bytes() as u32,
     };
     Access {
         instruction: asked.instruction,

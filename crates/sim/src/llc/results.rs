@@ -52,8 +52,9 @@ pub fn simulation() -> Vec<Field<Simulated>> {
 
 /// Returns the fields of a last-level cache.
 ///
-/// `hits` + `misses` + `writeback_misses` + `prefetches.misses` = `accesses`, and `dirtied` +
-/// `dirty_at_begin` = `writebacks` + `dirty_at_end`.
+/// `hits` + `misses` + `writeback_misses` + `prefetches.misses` + `clean_victims.misses` =
+/// `accesses`, and `dirtied` + `dirty_at_begin` = `writebacks` + `taken_dirty` + `dirty_at_end`;
+/// `clean_victims` and `taken_dirty` are none unless the cache is exclusive.
 pub fn run<'a>() -> Vec<Field<Run<'a>>> {
     fields! { Run<'a>;
         /// policy as it was named
@@ -70,7 +71,7 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         /// beside those of prefetches
         "misses" None |run| run.counts().misses();
         /// lines written to memory: dirty lines that were evicted, flushed or written early, and
-        /// write-backs that bypassed the cache
+        /// those that bypassed the cache
         "writebacks" None |run| run.counts().writebacks();
         /// `misses` per load or store, 0 to 1; null where there are none
         "miss_ratio" Ratio |run| run.miss_ratio();
@@ -85,6 +86,9 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         "from_above": ends() => |run| Some(run.counts().from_above);
         /// prefetches of the second private levels, or of a trace of requests
         "prefetches": ends() => |run| Some(run.counts().prefetches);
+        /// lines that left private levels unwritten, which an exclusive cache takes in; lines among
+        /// them that were dirty when they were taken out of it still are; null for another cache
+        "clean_victims?": ends() => |run| run.exclusive(run.counts().clean_victims);
         /// write-backs of the private levels for a line that was absent; they do not read memory
         "writeback_misses" None |run| run.counts().writeback_misses();
         /// requests for which the policy left the cache unchanged
@@ -101,8 +105,12 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         /// written on demand
         "early_writes?": early() => |run| run.outcome.early;
         /// write-backs of the private levels to a clean line, including bypassed ones, and flushes
-        /// and evictions of lines that were dirty only in the private levels
+        /// and evictions of lines that were dirty only in the private levels; of an exclusive cache
+        /// dirty lines that came in, and those flushes
         "dirtied" None |run| run.counts().dirtied;
+        /// dirty lines that hits took out of an exclusive cache, and that stay dirty; null for
+        /// another
+        "taken_dirty" None |run| run.exclusive(run.counts().taken_dirty);
         /// lines that were dirty at the end of the warm-up
         "dirty_at_begin" None |run| run.outcome.dirty_at_begin;
         /// lines that were dirty at the end
@@ -113,7 +121,8 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         /// counts of the warm-up; null where the trace ended before it did, and all figures cover
         /// the whole trace
         "warmup?": traffic() => |run| run.outcome.warmup;
-        /// requests, warm-up included, until the cache was full; null where it never was
+        /// requests, warm-up included, until every place of the cache had been filled; null where
+        /// some never were
         "full_at" None |run| run.outcome.full_at;
         /// lines that the cache held at the end
         "filled_lines" None |run| run.outcome.filled;

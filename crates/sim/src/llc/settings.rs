@@ -53,6 +53,16 @@ pub struct Llc {
     pub policy: Spec,
 }
 
+impl Llc {
+    /// The error of a policy that has no meaning in an exclusive cache.
+    pub(super) fn is_not_exclusive(&self) -> Error {
+        Error::usage(format!(
+            "{} learns from lines that stay where they are hit, and an exclusive last level gives them up; give another policy, as lru, drrip or ship",
+            self.policy
+        ))
+    }
+}
+
 named! {
     /// What the second private level of each core reads ahead of its use.
     pub enum Prefetching {
@@ -67,13 +77,15 @@ named! {
 }
 
 named! {
-    /// Whether the last level has all lines of the private levels.
+    /// Whether the last level has all lines of the private levels, or none.
     pub enum Inclusion {
         /// No level knows what another has.
         #[default]
         NonInclusive = "non-inclusive" "No level knows what another has",
         /// What the last level evicts leaves the private levels.
         Inclusive = "inclusive" "What the last level evicts leaves the private levels as well",
+        /// The last level has what the private levels evict, and no line that they have.
+        Exclusive = "exclusive" "What leaves the private levels comes into the last, and leaves it when it is hit",
     }
 }
 
@@ -103,7 +115,7 @@ pub struct LlcMachine {
     pub private: [Option<Size>; 2],
     /// What the second private level reads ahead.
     pub prefetching: Prefetching,
-    /// Whether the last level has all lines of the private levels.
+    /// Whether the last level has all lines of the private levels, or none.
     pub inclusion: Inclusion,
     /// When the last level writes dirty lines to memory.
     pub write_back: WriteBack,
@@ -173,8 +185,13 @@ impl LlcMachine {
         self.inclusion == Inclusion::Inclusive
     }
 
-    /// Checks that there are the private levels that read ahead or are included, and that what the
-    /// last level keeps can be told to them.
+    /// Whether the last level has no line of the private levels.
+    pub fn is_exclusive(&self) -> bool {
+        self.inclusion == Inclusion::Exclusive
+    }
+
+    /// Checks that there are the private levels that read ahead, are included or excluded, and that
+    /// the last level can be so.
     ///
     /// # Errors
     /// A usage error that says what is missing, or cannot be.
@@ -186,14 +203,20 @@ impl LlcMachine {
                 self.prefetching.name()
             )));
         }
-        if !self.is_inclusive() {
-            return Ok(());
+        if self.inclusion != Inclusion::NonInclusive && levels == 0 {
+            return Err(Error::usage(format!(
+                "‘inclusion’ {} is about private levels, and there are none; give ‘l1’ or ‘l2’",
+                self.inclusion.name()
+            )));
         }
-        if levels == 0 {
-            return Err(Error::usage(
-                "‘inclusion’ inclusive is about private levels, and there are none; give ‘l1’ or ‘l2’",
-            ));
+        match self.inclusion {
+            Inclusion::NonInclusive => Ok(()),
+            Inclusion::Inclusive => self.check_inclusive(),
+            Inclusion::Exclusive => self.check_exclusive(),
         }
+    }
+
+    fn check_inclusive(&self) -> Result<()> {
         let [llc] = &self.llcs[..] else {
             return Err(Error::usage(
                 "what an inclusive last level evicts changes what it is asked for, so that each has private levels of its own; give one policy and one size",
@@ -213,6 +236,48 @@ impl LlcMachine {
                 "{} lets lines bypass the last level, which an inclusive one cannot; give bypass=off, or another policy",
                 llc.policy
             ))),
+        }
+    }
+
+    fn check_exclusive(&self) -> Result<()> {
+        if self.write_back != WriteBack::Demand {
+            return Err(Error::usage(format!(
+                "‘write-back’ {} is not simulated in an exclusive last level, whose lines may leave it and come back; give ‘write-back’ demand",
+                self.write_back.name()
+            )));
+        }
+        for llc in &self.llcs {
+            let policy = llc.policy.policy(llc.size.geometry(self.line)?, self.seed);
+            if !policy.map_err(Error::usage)?.go_exclusive() {
+                return Err(llc.is_not_exclusive());
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no cores share lines before an exclusive last level.
+    ///
+    /// # Errors
+    /// A usage error where a program has several.
+    pub(super) fn check_cores(&self, programs: usize, cores: usize) -> Result<()> {
+        match self.is_exclusive() && cores > programs {
+            false => Ok(()),
+            true => Err(Error::usage(
+                "cores that share lines read them from each other before an exclusive last level, which is not simulated; give ‘cores’ as many as traces",
+            )),
+        }
+    }
+
+    /// Checks that the requests to the last level can be rows of a trace, if they are to be.
+    ///
+    /// # Errors
+    /// A usage error where there is no row for some.
+    pub(super) fn check_requests(&self, written: bool) -> Result<()> {
+        match self.is_exclusive() && written {
+            false => Ok(()),
+            true => Err(Error::usage(
+                "a trace of requests has no rows for the clean lines that an exclusive last level is given; leave ‘requests’ or ‘inclusion’ exclusive out",
+            )),
         }
     }
 
@@ -291,10 +356,10 @@ impl LlcMachine {
             Prefetching::Off => String::new(),
             prefetching => format!(" with prefetcher {}", prefetching.name()),
         };
-        let included = if self.is_inclusive() {
-            ", both in the LLC"
-        } else {
-            ""
+        let included = match self.inclusion {
+            Inclusion::NonInclusive => "",
+            Inclusion::Inclusive => ", both in the LLC",
+            Inclusion::Exclusive => ", the LLC their victim cache",
         };
         let written = match self.write_back {
             WriteBack::Demand => String::new(),
@@ -378,6 +443,41 @@ mod tests {
         for policy in ["lru", "mockingjay:bypass=off", "hawkeye"] {
             assert_eq!(machine(policy, inclusive), Ok(()), "{policy}");
         }
+    }
+
+    #[test]
+    fn what_cannot_exclude_the_others_is_said() {
+        let exclusive = |machine: &mut LlcMachine| machine.inclusion = Inclusion::Exclusive;
+        let all = "lru,dip,drrip,dblk,fifo,hawkeye,mockingjay,nhm,nru,opt,plru,random,rlr,ship,ari";
+        assert_eq!(machine(all, exclusive), Ok(()));
+        let words = said("lru,density", exclusive);
+        assert!(
+            words.contains("density learns from lines that stay"),
+            "{words}"
+        );
+        let words = said("lru", |machine| {
+            exclusive(machine);
+            machine.private = [None, None];
+        });
+        assert!(words.contains("‘inclusion’ exclusive is about"), "{words}");
+        let words = said("lru", |machine| {
+            exclusive(machine);
+            machine.write_back = WriteBack::Rows;
+        });
+        assert!(words.contains("give ‘write-back’ demand"), "{words}");
+        let mut machine = LlcMachine::table_2_1(1, Vec::new());
+        assert_eq!(machine.check_cores(1, 2), Ok(()));
+        assert_eq!(machine.check_requests(true), Ok(()));
+        exclusive(&mut machine);
+        assert!(
+            machine
+                .hierarchy()
+                .contains("8-way, the LLC their victim cache, ")
+        );
+        assert_eq!(machine.check_cores(2, 2), Ok(()));
+        assert!(machine.check_cores(1, 2).is_err());
+        assert_eq!(machine.check_requests(false), Ok(()));
+        assert!(machine.check_requests(true).is_err());
     }
 
     #[test]

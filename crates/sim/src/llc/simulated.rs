@@ -69,6 +69,11 @@ impl<'a> Run<'a> {
         self.outcome.counts
     }
 
+    /// Returns a figure of exclusive caches; `None` for another.
+    pub(super) fn exclusive<T>(&self, figure: T) -> Option<T> {
+        self.hierarchy.machine.is_exclusive().then_some(figure)
+    }
+
     /// Returns the size of the cache.
     pub fn size(&self) -> Size {
         self.outcome.llc.size

@@ -214,6 +214,7 @@ impl Slow {
             Kind::Load | Kind::Store => self.found.misses += 1,
             Kind::Prefetch => self.found.prefetch_misses += 1,
             Kind::WriteBack => assert!(!self.inclusive || self.several, "it was there"),
+            Kind::CleanVictim => unreachable!("no level is exclusive"),
         }
         if !write {
             self.found.traffic.push((line, false));

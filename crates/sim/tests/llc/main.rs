@@ -2,6 +2,7 @@
 
 mod ahead;
 mod early;
+mod exclusive;
 mod flush;
 mod laws;
 mod replay;

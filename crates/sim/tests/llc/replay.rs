@@ -116,7 +116,11 @@ pub fn simulate(settings: &LlcMachine, traces: &[&Replay], cores: usize) -> Ran 
     .unwrap();
     let (mut requests, mut traffic) = (Kept::default(), Kept::default());
     let sinks = Sinks {
-        requests: Some(&mut requests),
+        // Those to an exclusive last level are no rows of a trace.
+        requests: match settings.inclusion {
+            Inclusion::Exclusive => None,
+            _ => Some(&mut requests),
+        },
         traffic: settings.traffic.then_some(&mut traffic as &mut dyn Sink),
     };
     let pass = run(settings, mix, sinks, |_| ()).unwrap();

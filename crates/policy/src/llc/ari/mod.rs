@@ -24,7 +24,7 @@ mod shadow;
 
 pub use settings::{AriSettings, Eviction, Insertions, Order};
 
-use super::{Choice, Entry, Geometry, InForce, LlcPolicy, Make, Place, Request};
+use super::{Choice, Entry, Geometry, InForce, LlcPolicy, Make, Place, Request, Victim};
 use crate::params::Params;
 use decision::Decision;
 use order::Lines;
@@ -130,6 +130,13 @@ impl Ari {
         self.samples.followed_live(set).unwrap_or(self.chosen)
     }
 
+    /// Puts a new line into the order.
+    #[inline]
+    fn put(&mut self, place: Place, dirty: bool) {
+        let position = self.of(place.set).position(self.settings.dirty, dirty);
+        self.lines.put(place, position);
+    }
+
     /// Returns the ways of a set that are in its high-hit partition when a line is evicted.
     #[inline]
     fn high(&self, set: usize) -> usize {
@@ -169,8 +176,24 @@ impl LlcPolicy for Ari {
         if !writes {
             self.samples.missed(place.set);
         }
-        let position = self.of(place.set).position(self.settings.dirty, writes);
-        self.lines.put(place, position);
+        self.put(place, writes);
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        self.samples.go_exclusive();
+        true
+    }
+
+    fn take(&mut self, place: Place, _: &Request) {
+        self.lines.retire(place);
+    }
+
+    fn pass(&mut self, set: usize, _: &Request) {
+        self.samples.missed(set);
+    }
+
+    fn insert(&mut self, place: Place, _: &Request, victim: Victim) {
+        self.put(place, victim.dirty);
     }
 
     #[inline]

@@ -54,6 +54,14 @@ impl Lines {
         }
     }
 
+    /// Puts a free place behind all lines of its set.
+    pub fn retire(&mut self, place: Place) {
+        match self {
+            Self::Recency(recency) => recency.retire(place),
+            Self::Intervals(lines) => lines.set(place.set)[place.way] = LONGEST,
+        }
+    }
+
     /// Puts a new line behind so many others of its set.
     #[inline]
     pub fn put(&mut self, place: Place, behind: usize) {

@@ -13,6 +13,8 @@ pub struct Samples {
     /// Shadow tags. Without them some sets of the cache are sampled live: the nth set drawn belongs
     /// to sample n modulo the number of samples.
     shadow: Option<Shadow>,
+    /// Whether the cache is exclusive.
+    exclusive: bool,
     /// Partitioning of each sample.
     follows: Vec<Partitioning>,
     counts: Vec<Counts>,
@@ -30,9 +32,15 @@ impl Samples {
             geometry,
             sets: Sampled::new(geometry.sets, drawn, seed),
             shadow: (!settings.live).then(|| Shadow::new(settings)),
+            exclusive: false,
             counts: vec![Counts::default(); follows.len()],
             follows,
         }
+    }
+
+    /// Has shadow tags be those of an exclusive cache.
+    pub fn go_exclusive(&mut self) {
+        self.exclusive = true;
     }
 
     /// Serves a request to the cache in the shadow tags of its set.
@@ -49,12 +57,15 @@ impl Samples {
         let Some(shadow) = &mut self.shadow else {
             return;
         };
-        let writes = request.kind.writes();
+        let (reads, writes) = (request.kind.reads(), request.kind.writes());
         let tag = shadow.fold(request.line / self.geometry.sets as u64);
         let first = number * self.follows.len();
         for (sample, &partitioning) in self.follows.iter().enumerate() {
-            if let Some(dirty) = shadow.access(first + sample, partitioning, tag, writes) {
-                self.counts[sample].misses += f64::from(u8::from(!writes));
+            if self.exclusive && reads {
+                let hits = shadow.take(first + sample, tag);
+                self.counts[sample].misses += f64::from(u8::from(!hits));
+            } else if let Some(dirty) = shadow.access(first + sample, partitioning, tag, writes) {
+                self.counts[sample].misses += f64::from(u8::from(reads));
                 self.counts[sample].writebacks += f64::from(u8::from(dirty));
             }
         }

@@ -62,6 +62,18 @@ impl Shadow {
         put(set, gone, to, entry);
         Some(evicts_dirty)
     }
+
+    /// Serves a request for a folded tag in an exclusive cache, where a hit takes the tag out;
+    /// returns whether it hits.
+    pub fn take(&mut self, tag_set: usize, tag: u32) -> bool {
+        let ways = self.settings.geometry.ways;
+        let set = &mut self.tags[tag_set * ways..][..ways];
+        let found = set.iter().position(|&other| other >> 1 == tag);
+        if let Some(found) = found {
+            put(set, found, ways - 1, EMPTY);
+        }
+        found.is_some()
+    }
 }
 
 /// Returns the least recent clean tag behind the high-hit partition, or the least recent if none is
@@ -127,6 +139,19 @@ mod tests {
         assert_eq!(tags(&shadow)[..2], [20, 21], "a hit");
         shadow.access(0, of(16, Insertion::Low), 22, false);
         assert_eq!(tags(&shadow)[15], 22, "16H16 with LH: at LRU");
+    }
+
+    /// In an exclusive cache a hit leaves a free place behind the others.
+    #[test]
+    fn what_is_taken_leaves_room() {
+        let mut shadow = full();
+        assert!(shadow.take(0, 5) && !shadow.take(0, 5));
+        let left: Vec<u32> = (0..16).filter(|tag| *tag != 5).collect();
+        assert_eq!(tags(&shadow)[..15], left);
+        let lru = of(16, Insertion::Mru);
+        assert_eq!(shadow.access(0, lru, 20, false), Some(false), "it is free");
+        assert_eq!(tags(&shadow)[0], 20);
+        assert_eq!(shadow.access(0, lru, 21, false), Some(true), "15 goes");
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn instruction(request: &Request) -> u16 {
 impl LlcPolicy for Dblk {
     fn request(&mut self, set: usize, request: &Request) {
         if let Some(sample) = self.sampled.number(set)
-            && !request.kind.writes()
+            && request.kind.reads()
         {
             let tag = request.line / self.geometry.sets as u64;
             let instruction = instruction(request);
@@ -139,6 +139,14 @@ impl LlcPolicy for Dblk {
 
     fn fill(&mut self, place: Place, request: &Request) {
         self.touch(place, self.leaves_dead(request));
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn take(&mut self, place: Place, _: &Request) {
+        self.recency.retire(place);
     }
 
     fn position(&self, place: Place) -> Option<usize> {

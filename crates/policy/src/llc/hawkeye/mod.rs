@@ -154,7 +154,7 @@ impl Hawkeye {
 impl LlcPolicy for Hawkeye {
     fn request(&mut self, set: usize, request: &Request) {
         if let Some(sample) = self.sampled.number(set)
-            && !request.kind.writes()
+            && request.kind.reads()
         {
             let signature = self.signature(request);
             let set = &mut self.sets[sample];
@@ -216,6 +216,10 @@ impl LlcPolicy for Hawkeye {
         let set = history as u64 * occupancy + lines as u64 * seen;
         let touched = self.touched.len() as u64 * u64::from(signature);
         ages + counters + self.sets.len() as u64 * set + touched
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
     }
 }
 

@@ -29,7 +29,7 @@ mod sampler;
 use self::distances::Distances;
 use self::sampler::Sampler;
 use super::signature::signature;
-use super::{Choice, Entry, Geometry, Kind, LlcPolicy, Make, Place, Request, Sampled};
+use super::{Choice, Entry, Geometry, Kind, LlcPolicy, Make, Place, Request, Sampled, Victim};
 use crate::params::{ON_OFF, Params};
 use crate::settings;
 
@@ -82,6 +82,8 @@ pub struct Mockingjay {
     etrs: Vec<i8>,
     /// Requests to each set since its ETRs last went down.
     clocks: Vec<u8>,
+    /// Whether the cache is exclusive: lines that come in are no requests.
+    exclusive: bool,
 }
 
 impl Mockingjay {
@@ -105,6 +107,7 @@ impl Mockingjay {
             never: (furthest / GRANULARITY) as i8,
             etrs: vec![0; lines],
             clocks: vec![0; geometry.sets],
+            exclusive: false,
         })
     }
 
@@ -117,7 +120,7 @@ impl Mockingjay {
 
     /// Handles a load or store: teaches the sampled cache, and ages the set's lines except this
     /// way.
-    fn pass(&mut self, set: usize, way: Option<usize>, signature: u16, request: &Request) {
+    fn hear(&mut self, set: usize, way: Option<usize>, signature: u16, request: &Request) {
         if let Some(sample) = self.sampled.number(set) {
             let tag = request.line / self.geometry.sets as u64;
             let weight = match request.kind {
@@ -141,7 +144,12 @@ impl Mockingjay {
     /// Sets the ETR of a line that is, or will be, in this place.
     fn touch(&mut self, place: Place, hit: bool, request: &Request) {
         let signature = self.signature(request, hit);
-        self.pass(place.set, Some(place.way), signature, request);
+        self.hear(place.set, Some(place.way), signature, request);
+        self.estimate(place, signature);
+    }
+
+    /// Sets the ETR of a line to what is known of its instruction.
+    fn estimate(&mut self, place: Place, signature: u16) {
         self.etrs[place.index(self.geometry)] = match self.distances.of(signature) {
             None => 0,
             Some(distance) if distance > self.most => self.never,
@@ -176,7 +184,9 @@ impl LlcPolicy for Mockingjay {
                 distance > self.most || distance / GRANULARITY > u32::from(furthest)
             };
             if self.distances.of(signature).is_some_and(passes) {
-                self.pass(set, None, signature, request);
+                if !self.exclusive {
+                    self.hear(set, None, signature, request);
+                }
                 return Choice::Bypass;
             }
         }
@@ -188,6 +198,25 @@ impl LlcPolicy for Mockingjay {
             true => self.etrs[place.index(self.geometry)] = -self.never,
             false => self.touch(place, false, request),
         }
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        self.exclusive = true;
+        true
+    }
+
+    fn pass(&mut self, set: usize, request: &Request) {
+        let signature = self.signature(request, false);
+        self.hear(set, None, signature, request);
+    }
+
+    /// The distance is that between requests, of which the first was before the line came.
+    fn insert(&mut self, place: Place, request: &Request, victim: Victim) {
+        if request.kind.writes() {
+            return self.fill(place, request);
+        }
+        let signature = self.signature(request, victim.reused);
+        self.estimate(place, signature);
     }
 
     fn bypasses(&self) -> bool {

@@ -102,6 +102,12 @@ impl Recency {
         }
     }
 
+    /// Puts a free place behind all lines of its set.
+    #[inline]
+    pub fn retire(&mut self, place: Place) {
+        self.put(place, self.ways);
+    }
+
     /// Returns the least recently used way of a set.
     #[inline]
     pub fn last(&self, set: usize) -> usize {

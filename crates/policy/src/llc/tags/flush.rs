@@ -1,6 +1,6 @@
 //! Flushes of lines by programs.
 
-use super::{NONE, Place, Tags};
+use super::{Place, Tags};
 
 impl Tags {
     /// Makes a line clean that a program flushes; if it `invalidates` the line, the way becomes
@@ -21,14 +21,12 @@ impl Tags {
         let Some(way) = self.find(set, line) else {
             return false;
         };
+        if invalidates {
+            return self.free(Place { set, way });
+        }
         let bit = 1 << way;
         let dirty = self.dirty[set] & bit != 0;
         self.dirty[set] &= !bit;
-        if invalidates {
-            self.put(Place { set, way }, NONE);
-            self.filled[set] -= 1;
-            self.held -= 1;
-        }
         dirty
     }
 }

@@ -1,9 +1,12 @@
 //! The lines in a cache, and which of them are dirty.
 
+mod exclusive;
 mod flush;
 
+pub use exclusive::{Above, Victim};
+
 use super::geometry::{Geometry, Place};
-use super::{Choice, Counts, Evicted, LlcPolicy, Outcome, Request};
+use super::{Choice, Counts, Evicted, Kind, LlcPolicy, Outcome, Request};
 use crate::cache::prefetch;
 
 /// No line: the highest addresses are the kernel's.
@@ -30,7 +33,7 @@ pub struct Tags {
     hashes: Vec<u64>,
     /// Dirty ways of each set, as bits.
     dirty: Vec<u64>,
-    /// Number of filled ways of each set: the first ones, unless lines were flushed away.
+    /// Number of filled ways of each set: the first ones, unless lines were flushed away or taken.
     filled: Vec<u8>,
     /// Number of filled ways of all sets.
     held: usize,
@@ -117,16 +120,8 @@ impl Tags {
         set: usize,
         request: &Request,
     ) -> Outcome {
-        let filled = usize::from(self.filled[set]);
-        let (way, evicted) = if filled < self.geometry.ways {
-            self.filled[set] += 1;
-            self.held += 1;
-            (self.find(set, NONE).unwrap_or(filled), None)
-        } else {
-            match policy.choose(set, self.dirty[set], request) {
-                Choice::Bypass => return self.bypass(request),
-                Choice::Evict(way) => (way, Some(self.evict(Place { set, way }))),
-            }
+        let Some((way, evicted)) = self.make_room(policy, set, request) else {
+            return self.bypass(request.kind, request.kind.writes());
         };
         self.counts.of(request.kind).fills += 1;
         let place = Place { set, way };
@@ -136,11 +131,33 @@ impl Tags {
         Outcome::Miss { evicted }
     }
 
-    fn bypass(&mut self, request: &Request) -> Outcome {
-        self.counts.of(request.kind).bypasses += 1;
+    /// Returns a way for the line of a request, and what was evicted from it; `None` where the line
+    /// is to bypass the cache.
+    #[inline(always)]
+    fn make_room<P: LlcPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        set: usize,
+        request: &Request,
+    ) -> Option<(usize, Option<Evicted>)> {
+        let filled = usize::from(self.filled[set]);
+        if filled < self.geometry.ways {
+            self.filled[set] += 1;
+            self.held += 1;
+            return Some((self.find(set, NONE).unwrap_or(filled), None));
+        }
+        match policy.choose(set, self.dirty[set], request) {
+            Choice::Bypass => None,
+            Choice::Evict(way) => Some((way, Some(self.evict(Place { set, way })))),
+        }
+    }
+
+    fn bypass(&mut self, kind: Kind, dirty: bool) -> Outcome {
+        self.counts.of(kind).bypasses += 1;
         // The line is dirty for a moment, until it is written to memory.
-        self.counts.dirtied += u64::from(request.kind.writes());
-        Outcome::Bypassed
+        self.counts.dirtied += u64::from(dirty);
+        self.counts.dirty_bypasses += u64::from(dirty);
+        Outcome::Bypassed { written: dirty }
     }
 
     /// Makes a line dirty if the request writes it.
@@ -172,6 +189,17 @@ impl Tags {
             self.counts.dirty_evictions += 1;
             self.counts.dirtied += 1;
         }
+    }
+
+    /// Frees the place of a line; returns whether it was dirty.
+    fn free(&mut self, place: Place) -> bool {
+        let bit = 1 << place.way;
+        let dirty = self.dirty[place.set] & bit != 0;
+        self.dirty[place.set] &= !bit;
+        self.put(place, NONE);
+        self.filled[place.set] -= 1;
+        self.held -= 1;
+        dirty
     }
 
     #[inline]

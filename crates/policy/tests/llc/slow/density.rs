@@ -242,7 +242,7 @@ impl Slow for Density {
         let passes = self.bypass && !writes && self.value(class, 0, false) < least;
         self.learn(set, request, class);
         if passes {
-            return Outcome::Bypassed;
+            return Outcome::Bypassed { written: false };
         }
         let gone = std::mem::replace(&mut self.sets[set][way], new);
         Outcome::Miss {

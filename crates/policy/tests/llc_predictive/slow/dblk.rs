@@ -70,7 +70,7 @@ impl Dblk {
 impl LlcPolicy for Dblk {
     fn request(&mut self, set: usize, request: &Request) {
         assert_eq!(request.line as usize % self.sets, set);
-        if request.kind.writes() || !self.sampled.contains(&set) {
+        if !request.kind.reads() || !self.sampled.contains(&set) {
             return;
         }
         let entries = self.sampler.entry(set).or_default();
@@ -112,5 +112,15 @@ impl LlcPolicy for Dblk {
     fn fill(&mut self, place: Place, request: &Request) {
         let dead = !request.kind.writes() && self.kills(instruction(request));
         self.touch(place, dead);
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn take(&mut self, place: Place, _: &Request) {
+        let used = self.used.get_mut(&place.set).unwrap();
+        used.retain(|way| *way != place.way);
+        self.dead.remove(&place);
     }
 }

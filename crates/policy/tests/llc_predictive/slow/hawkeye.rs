@@ -106,7 +106,7 @@ impl Seen {
 
 impl LlcPolicy for Hawkeye {
     fn request(&mut self, set: usize, request: &Request) {
-        if request.kind.writes() || !self.sampled.contains(&set) {
+        if !request.kind.reads() || !self.sampled.contains(&set) {
             return;
         }
         let seen = self.seen.entry(set).or_default();
@@ -143,5 +143,14 @@ impl LlcPolicy for Hawkeye {
         } else {
             self.touch(place, request, true);
         }
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn take(&mut self, place: Place, _: &Request) {
+        self.ages.remove(&place);
+        self.touched.remove(&place);
     }
 }

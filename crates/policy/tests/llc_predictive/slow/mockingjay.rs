@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use terrace_policy::llc::{Choice, Geometry, Kind, LlcPolicy, Place, Request};
+use terrace_policy::llc::{Choice, Geometry, Kind, LlcPolicy, Place, Request, Victim};
 use terrace_policy::params::{ON_OFF, Params};
 
 use super::{Instruction, first_highest, instruction, sampled};
@@ -21,6 +21,7 @@ pub struct Mockingjay {
     /// Loads and stores of each set.
     requests: HashMap<usize, i64>,
     etrs: HashMap<Place, i64>,
+    exclusive: bool,
 }
 
 struct Entry {
@@ -45,6 +46,7 @@ impl Mockingjay {
             sampler: HashMap::new(),
             requests: HashMap::new(),
             etrs: HashMap::new(),
+            exclusive: false,
         }
     }
 
@@ -90,7 +92,7 @@ impl Mockingjay {
         self.sampler.insert(small, rest);
     }
 
-    fn pass(&mut self, set: usize, way: Option<usize>, by: Signature, line: u64) {
+    fn hear(&mut self, set: usize, way: Option<usize>, by: Signature, line: u64) {
         self.requests.entry(set).or_insert(0);
         if self.sampled.contains(&set) {
             self.sample(set, line, by);
@@ -109,7 +111,11 @@ impl Mockingjay {
 
     fn touch(&mut self, place: Place, request: &Request, hit: bool) {
         let by = by(request, hit);
-        self.pass(place.set, Some(place.way), by, request.line);
+        self.hear(place.set, Some(place.way), by, request.line);
+        self.estimate(place, by);
+    }
+
+    fn estimate(&mut self, place: Place, by: Signature) {
         let etr = match self.distances.get(&by) {
             None => 0,
             Some(distance) if self.is_never(*distance) => self.never(),
@@ -137,7 +143,9 @@ impl LlcPolicy for Mockingjay {
         let distance = self.distances.get(&by).copied().unwrap_or(0);
         let later = self.is_never(distance) || distance / 8 > etr(way).abs();
         if self.bypass && !request.kind.writes() && later {
-            self.pass(set, None, by, request.line);
+            if !self.exclusive {
+                self.hear(set, None, by, request.line);
+            }
             return Choice::Bypass;
         }
         Choice::Evict(way)
@@ -149,5 +157,23 @@ impl LlcPolicy for Mockingjay {
         } else {
             self.touch(place, request, false);
         }
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        self.exclusive = true;
+        true
+    }
+
+    fn take(&mut self, place: Place, request: &Request) {
+        self.etrs.remove(&place);
+        self.hear(place.set, None, by(request, true), request.line);
+    }
+
+    fn pass(&mut self, set: usize, request: &Request) {
+        self.hear(set, None, by(request, false), request.line);
+    }
+
+    fn insert(&mut self, place: Place, request: &Request, victim: Victim) {
+        self.estimate(place, by(request, victim.reused));
     }
 }

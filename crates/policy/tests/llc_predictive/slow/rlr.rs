@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use terrace_policy::llc::{Choice, Geometry, Kind, LlcPolicy, Place, Request};
+use terrace_policy::llc::{Choice, Geometry, Kind, LlcPolicy, Place, Request, Victim};
 use terrace_policy::params::Params;
 
 use super::first_highest;
@@ -49,7 +49,7 @@ impl Rlr {
         match request.kind {
             Kind::Load | Kind::Store => true,
             Kind::WriteBack => !self.write_is_prefetch,
-            Kind::Prefetch => false,
+            Kind::Prefetch | Kind::CleanVictim => false,
         }
     }
 
@@ -90,6 +90,31 @@ impl LlcPolicy for Rlr {
             touched: *misses,
             demand,
             hit: false,
+        };
+        self.lines.insert(place, line);
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn take(&mut self, place: Place, request: &Request) {
+        let age = self.age(place);
+        self.lines.remove(&place);
+        if matches!(request.kind, Kind::Load | Kind::Store) {
+            self.hits.push(age);
+        }
+    }
+
+    fn pass(&mut self, set: usize, _: &Request) {
+        *self.misses.entry(set).or_insert(0) += 1;
+    }
+
+    fn insert(&mut self, place: Place, request: &Request, victim: Victim) {
+        let line = Line {
+            touched: *self.misses.entry(place.set).or_insert(0),
+            demand: self.is_demand(request),
+            hit: victim.reused && self.is_demand(request),
         };
         self.lines.insert(place, line);
     }

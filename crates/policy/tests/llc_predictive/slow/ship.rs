@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use terrace_policy::llc::{Choice, Geometry, LlcPolicy, Place, Request};
+use terrace_policy::llc::{Choice, Geometry, LlcPolicy, Place, Request, Victim};
 use terrace_policy::params::Params;
 
 use super::{Instruction, instruction, sampled};
@@ -81,5 +81,16 @@ impl LlcPolicy for Ship {
         let rrpv = self.highest_rrpv - u32::from(trusted);
         let used = false;
         self.lines.insert(place, Line { rrpv, by, used });
+    }
+
+    fn go_exclusive(&mut self) -> bool {
+        true
+    }
+
+    fn insert(&mut self, place: Place, request: &Request, victim: Victim) {
+        self.fill(place, request);
+        if victim.reused {
+            self.lines.get_mut(&place).unwrap().rrpv = 0;
+        }
     }
 }

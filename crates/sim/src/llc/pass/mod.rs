@@ -43,6 +43,8 @@ pub fn run(
 ) -> Result<Pass> {
     settings.check_private()?;
     settings.check_write_back()?;
+    settings.check_cores(mix.programs().len(), mix.cores())?;
+    settings.check_requests(sinks.requests.is_some())?;
     let lines = settings.lines()?;
     let rows_are = origin::rows_of(mix.programs(), settings)?;
     require_ips(settings, &mut mix)?;
@@ -189,8 +191,13 @@ pub(super) fn shared(settings: &LlcMachine, llc: &Llc, cores: usize) -> Result<S
         .memories
         .iter()
         .map(|memory| memory.memory_side(settings.line, cores));
+    let cache = Cache::new(geometry, policy);
+    let cache = match settings.is_exclusive() {
+        true => cache.exclusive().ok_or_else(|| llc.is_not_exclusive())?,
+        false => cache,
+    };
     Ok(Shared::new(
-        Cache::new(geometry, policy),
+        cache,
         settings.lines()?,
         memory_sides.collect::<Result<_>>()?,
         settings.epoch,

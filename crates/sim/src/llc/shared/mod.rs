@@ -33,7 +33,7 @@ pub struct Shared {
     /// Requests of an epoch, and requests left of the current one.
     epoch: Option<(u64, u64)>,
     points: Vec<Point>,
-    /// The number of requests before the last free way was filled.
+    /// The number of requests before the last way was filled for the first time.
     full_at: Option<u64>,
     memory_sides: Vec<MemorySide>,
     traffic: Option<Block>,
@@ -93,13 +93,20 @@ impl Shared {
         batches.iter().for_each(|batch| self.serve(batch));
         let flushes = batches.iter().any(|batch| !batch.flushed.is_empty());
         let geometry = self.cache.geometry();
-        self.bounds = (!flushes).then(|| bounds(geometry, requests(), warmup(batches)));
+        let bounded = !flushes && !self.cache.is_exclusive();
+        self.bounds = bounded.then(|| bounds(geometry, requests(), warmup(batches)));
     }
 
     /// Serves all requests of a batch.
     pub fn serve(&mut self, batch: &Batch) {
-        // What is written early depends on the state of the cache before each request.
-        let part = if self.early.is_some() { 1 } else { PART };
+        // What is written early depends on the state of the cache before each request; and an
+        // exclusive cache says of no request whether it filled a place for the first time.
+        let filling = self.cache.is_exclusive() && self.full_at.is_none();
+        let part = if self.early.is_some() || filling {
+            1
+        } else {
+            PART
+        };
         self.serve_below(batch, part, None);
     }
 
@@ -154,14 +161,14 @@ impl Shared {
             self.write_in_idle_time(&batch.get(range.start), nears);
             nears = &[];
         }
-        let (filled, served) = (self.cache.tags().filled(), self.counts().accesses());
+        let (filled, served) = (self.cache.ever_filled(), self.counts().accesses());
         let requests = &batch.requests()[range.clone()];
         self.outcomes.clear();
         self.cache.serve(requests, &mut self.outcomes);
         if let Some(above) = above {
             self.evict_above(above);
         }
-        if filled < self.cache.tags().filled() {
+        if filled < self.cache.ever_filled() {
             self.note_filled(served);
         }
         self.note_cores(&batch.requests()[range.clone()]);
@@ -203,8 +210,8 @@ impl Shared {
 
     /// Notes whether the last free way was filled by requests after the first `before`.
     fn note_filled(&mut self, served: u64) {
-        let tags = self.cache.tags();
-        if tags.filled() == tags.geometry().lines() && self.full_at.is_none() {
+        let lines = self.cache.geometry().lines();
+        if self.cache.ever_filled() == lines && self.full_at.is_none() {
             let filled = |outcome: &llc::Outcome| *outcome == llc::Outcome::Miss { evicted: None };
             let last = self.outcomes.iter().rposition(filled);
             self.full_at = last.map(|last| served + last as u64 + 1);
@@ -340,21 +347,25 @@ fn warmup(batches: &[Batch]) -> usize {
 /// Returns what a request with this outcome asks of memory.
 #[inline]
 pub fn asks(asked: &Asked, outcome: &llc::Outcome) -> Asks {
-    let write_back = asked.request.kind == Kind::WriteBack;
+    let (line, reads) = (asked.request.line, asked.request.kind.reads());
     match outcome {
         llc::Outcome::Hit { .. } => Asks {
             read: false,
             write: None,
         },
+        llc::Outcome::Passed => Asks {
+            read: true,
+            write: None,
+        },
         llc::Outcome::Miss { evicted } => Asks {
-            read: !write_back,
+            read: reads,
             write: evicted
                 .filter(|evicted| evicted.dirty)
                 .map(|evicted| evicted.line),
         },
-        llc::Outcome::Bypassed => Asks {
-            read: !write_back,
-            write: write_back.then_some(asked.request.line),
+        llc::Outcome::Bypassed { written } => Asks {
+            read: reads,
+            write: written.then_some(line),
         },
     }
 }
