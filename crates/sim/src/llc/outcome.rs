@@ -36,12 +36,12 @@ pub struct Outcome {
     pub positions: Option<Vec<u64>>,
     /// Counts at the ends of epochs, warm-up included.
     pub points: Vec<Point>,
-    /// Requests, warm-up included, until no place was free; `None` if some place never filled.
+    /// Requests, warm-up included, until every place had been filled; `None` if some never were.
     pub full_at: Option<u64>,
     /// Lines that were filled at the end.
     pub filled: usize,
     /// Bounds of misses and write-backs together, of all policies; `None` unless this one knows the
-    /// future, or where lines are flushed.
+    /// future, where lines are flushed, or where the cache is exclusive.
     pub bounds: Option<Bounds>,
     /// Results of the memories behind the cache.
     pub memories: Vec<Found>,

@@ -171,6 +171,8 @@ impl Private {
 
     /// Reads a line that the first level misses, before a level that is exclusive. The second level
     /// has the victim of the first, and is told first if it is dirty, before it may evict it.
+    /// Never inlined, so that [`Private::touch`] is as short for other levels as without it.
+    #[inline(never)]
     fn exchange(
         &mut self,
         line: u64,
@@ -281,6 +283,7 @@ impl Private {
     }
 
     /// Has a line that leaves the second level leave the first as well.
+    #[inline(never)]
     fn leave_both(&mut self, victim: Victim, below: &mut impl FnMut(Kind, u64)) {
         let first = self.first.as_mut();
         let first = first.is_some_and(|first| first.flush(victim.line(), true));

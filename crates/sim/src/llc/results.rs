@@ -127,7 +127,7 @@ pub fn run<'a>() -> Vec<Field<Run<'a>>> {
         /// lines that the cache held at the end
         "filled_lines" None |run| run.outcome.filled;
         /// reads and write-backs together that no policy is below, whatever it knows; null unless
-        /// this policy knows the future, or where lines are flushed
+        /// this policy knows the future, where lines are flushed, or where the cache is exclusive
         "least_transfers" None |run| run.outcome.bounds.map(|bounds| bounds.least);
         /// reads and write-backs together that some policy that knows the future is not above;
         /// null likewise
