@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use proptest::prelude::*;
 use terrace_policy::llc::REGISTRY;
 use terrace_sim::llc::{
-    Ends, Flushes, Inclusion, LevelCounts, LlcMachine, Outcome, PrefetchCounts, Prefetching, Warmup,
+    Counts, Ends, Flushes, Inclusion, LevelCounts, LlcMachine, Outcome, PrefetchCounts,
+    Prefetching, Warmup,
 };
 use terrace_trace::Access;
 
@@ -659,6 +660,15 @@ proptest! {
             prop_assert_eq!(whole.counts - begin, part.counts);
             let last = part.points.last().map(|point| point.counts).unwrap_or_default();
             prop_assert_eq!(last, whole.counts, "the last epoch ends with the trace");
+        }
+        // Two programs take turns by time.
+        let both = simulate(&settings, &[&replay, &replay], 2);
+        for outcome in &both.pass.outcomes {
+            balance(outcome)?;
+            let sum = |of: fn(&Counts) -> u64| outcome.by_core.iter().map(of).sum::<u64>();
+            prop_assert_eq!(sum(Counts::accesses), outcome.counts.accesses());
+            prop_assert_eq!(sum(Counts::reads), outcome.counts.reads());
+            prop_assert_eq!(sum(Counts::writebacks), outcome.counts.writebacks());
         }
     }
 
