@@ -375,7 +375,7 @@ impl Slow {
             None => {
                 second.counts.misses += 1;
                 let held = self.ask(line, ip, false);
-                self.into_second(held);
+                self.fill_second(held);
             }
         }
         let next = (line.0, line.1 + 1);
@@ -384,14 +384,14 @@ impl Slow {
         if self.next_line && next.1 / 64 == line.1 / 64 && !known {
             self.found.ahead.issued += 1;
             let held = self.ask(next, ip, true);
-            self.into_second(Held {
+            self.fill_second(Held {
                 ahead: true,
                 ..held
             });
         }
     }
 
-    fn into_second(&mut self, held: Held) {
+    fn fill_second(&mut self, held: Held) {
         let second = self.levels[1].as_mut().unwrap();
         let Some(mut gone) = second.put(held) else {
             return;
