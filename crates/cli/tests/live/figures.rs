@@ -190,7 +190,8 @@ fn waits_are_measured_in_all_ways_alike_and_intervals_add_up() {
 fn a_server_is_measured_as_it_runs() {
     let machine = machine();
     let before = changes();
-    let [starts, figures, result] = ["starts", "figures", "result"].map(|name| machine.file(name));
+    let [starts, figures, result, errors] =
+        ["starts", "figures", "result", "errors"].map(|name| machine.file(name));
     let script = format!(
         "echo start >> {}; exec {} 128 17 1000000",
         starts.display(),
@@ -218,16 +219,20 @@ fn a_server_is_measured_as_it_runs() {
     interruptible(&mut command);
     let run = command
         .stdin(Stdio::null())
-        .stderr(Stdio::piped())
+        .stderr(fs::File::create(&errors).unwrap())
         .spawn()
         .unwrap();
+    let said = || fs::read_to_string(&errors).unwrap();
     wait_for("the server to have its budget, and to fault", || {
+        let said = said();
+        assert!(!said.contains("runs on without a limit"), "{said}");
         let lines = lines(&fs::read_to_string(&figures).unwrap_or_default());
         let faults = lines.iter().filter(|line| line["dram_bytes"].is_u64());
         faults.map(|line| number(line, "major_faults")).sum::<f64>() > 1000.0
     });
     signal(&run, libc::SIGTERM);
-    let said = text(&run.wait_with_output().unwrap());
+    run.wait_with_output().unwrap();
+    let said = said();
     assert!(said.contains("runs without a limit for 2 s"), "{said}");
     assert!(said.contains("its peak in the first 2 s"), "{said}");
     let results = checked(serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap());

@@ -16,10 +16,12 @@ use terrace_base::{Bytes, Context, Error, Result};
 /// reclaims; version 1 has no such step.
 const MARGIN: Bytes = Bytes(2 << 20);
 
-/// Memory by which the limit of a program that runs is lowered at once.
+/// Memory by which the limit of a program that runs is lowered at once: most, and least.
 const STEP: Bytes = Bytes(32 << 20);
-/// Tries without any page moved after which no more will be, and the pause between two.
-const TRIES: u32 = 100;
+const SMALLEST_STEP: Bytes = Bytes(64 << 10);
+/// Tries without any page moved after which no more will be, and the pause between two. A disk that
+/// others keep busy writes nothing for seconds.
+const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Usage of the group.
@@ -114,42 +116,37 @@ impl Budget {
     /// the tier, and the machine has time for others in between. If the program has ended, that is
     /// no error.
     ///
+    /// A step that is not taken is halved. Version 1 refuses a limit that its reclaim does not
+    /// reach, and the program meanwhile fetches what was moved: a large step is lost to a program
+    /// that fetches faster than the tier is written, a small one holds what was reached.
+    ///
     /// # Errors
     /// A failure if its memory does not become less any more, as if it is locked, or a limit is
     /// refused.
     pub fn lower(&self, limits: Limits) -> Result<()> {
-        let file = self.either("memory.limit_in_bytes", "memory.high");
-        let mut reached = self.charged();
-        while reached > limits.dram {
-            reached = limits.dram.max(Bytes(reached.0.saturating_sub(STEP.0)));
-            if !self.reach(file, reached)? {
-                return Ok(());
-            }
-        }
-        self.limit(limits)
-    }
-
-    /// Sets one limit, and waits until the program's memory is below it; returns whether the
-    /// program still runs.
-    fn reach(&self, file: &str, limit: Bytes) -> Result<bool> {
-        let path = self.memory().join(file);
-        let (mut least, mut tries) = (self.charged(), 0);
+        let below = |charged: Bytes, step: Bytes| {
+            let less = Bytes(charged.0.saturating_sub(step.0));
+            limits.dram.max(less)
+        };
+        let (mut least, mut step, mut tries) = (self.charged(), STEP, 0);
+        let mut limit = below(least, step);
         loop {
-            // Version 1 refuses what it has not reached, version 2 sets it and goes on moving
-            // pages.
-            let taken = match fs::write(&path, limit.0.to_string()) {
-                Err(error) if error.kind() != io::ErrorKind::ResourceBusy => {
-                    let failed = || format!("cannot set a limit of {limit} in {}", path.display());
-                    return Err(error).or_fail(failed);
-                }
-                taken => taken.is_ok(),
-            };
+            let taken = self.ask(limit)?;
             let charged = self.charged();
             if taken && charged.0 <= limit.0.saturating_add(MARGIN.0) {
-                return Ok(true);
+                if limit == limits.dram {
+                    return self.limit(limits);
+                }
+                (step, tries) = (Bytes(step.0 * 2).min(STEP), 0);
+                limit = below(charged.min(limit), step);
+                continue;
             }
             if self.processes().is_empty() {
-                return Ok(false);
+                return Ok(());
+            }
+            if !taken {
+                step = Bytes(step.0 / 2).max(SMALLEST_STEP);
+                limit = below(charged, step);
             }
             tries = if charged < least { 0 } else { tries + 1 };
             least = least.min(charged);
@@ -160,6 +157,16 @@ impl Budget {
                 )));
             }
             std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Asks for a limit; returns whether it is set. Version 1 sets one that it has reached, version
+    /// 2 sets any and goes on moving pages.
+    fn ask(&self, limit: Bytes) -> Result<bool> {
+        let file = self.memory().join(self.either("memory.limit_in_bytes", "memory.high"));
+        match fs::write(&file, limit.0.to_string()) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(false),
+            written => written.map(|()| true).or_fail(|| refusal(limit, &file)),
         }
     }
 
@@ -183,8 +190,7 @@ impl Budget {
 
     fn set(&self, file: &str, limit: Bytes) -> Result<()> {
         let file = self.memory().join(file);
-        fs::write(&file, limit.0.to_string())
-            .or_fail(|| format!("cannot set a limit of {limit} in {}", file.display()))
+        fs::write(&file, limit.0.to_string()).or_fail(|| refusal(limit, &file))
     }
 
     /// Returns the files to which a process writes `0` to join the group.
@@ -348,6 +354,10 @@ impl Budget {
     fn number(&self, file: &str) -> Option<u64> {
         self.read(file)?.trim().parse().ok()
     }
+}
+
+fn refusal(limit: Bytes, file: &Path) -> String {
+    format!("cannot set a limit of {limit} in {}", file.display())
 }
 
 /// Counts the memory of a group by node: anonymous and shared, as in [`Usage::resident`].
