@@ -42,6 +42,9 @@ has_any mkfs.ext4 || for test in after_a_power_cut a_cut_loses on_a_full_disk ho
 done
 [ "$(printf '6.18\n%s\n' "$(uname -r)" | sort -V | head -1)" = 6.18 ] ||
     lacks of_this_kernel 'Linux 6.18, whose read-ahead it is'
+[ -e /sys/fs/cgroup/blkio/blkio.throttle.write_bps_device ] &&
+    [ -e "/sys/dev/block/$(stat -c %Hd:%Ld .)/queue" ] ||
+    lacks on_a_slow_disk 'block groups of version 1, and sources on a whole disk'
 has_any ngspice || lacks ngspice ngspice
 has_any redis-server || lacks snapshot_of_redis 'redis-server and redis-cli'
 losetup --find >/dev/null 2>&1 || for test in device after_a_power_cut a_cut_loses full_disk of_this_kernel; do

@@ -2,8 +2,11 @@
 //! and of servers.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -14,6 +17,40 @@ use crate::signals::{interruptible, signal};
 impl Machine {
     fn file(&self, name: &str) -> PathBuf {
         self.state.path().join(name)
+    }
+}
+
+/// A group whose processes write to a disk as slowly as is said.
+struct SlowDisk(PathBuf);
+
+impl SlowDisk {
+    /// Limits writes to the disk of a directory.
+    fn of(directory: &Path, bytes_per_second: u64) -> Self {
+        let group = PathBuf::from(format!("/sys/fs/cgroup/blkio/slow-{}", std::process::id()));
+        fs::create_dir(&group).expect("this test needs block groups of version 1");
+        let disk = fs::metadata(directory).unwrap().dev();
+        let (major, minor) = (libc::major(disk), libc::minor(disk));
+        let limit = format!("{major}:{minor} {bytes_per_second}");
+        let made = Self(group);
+        fs::write(made.0.join("blkio.throttle.write_bps_device"), limit)
+            .expect("this test needs a directory on a whole disk");
+        made
+    }
+
+    /// Has a command run in the group.
+    fn is_of(&self, command: &mut Command) {
+        let processes = fs::OpenOptions::new()
+            .write(true)
+            .open(self.0.join("cgroup.procs"));
+        let mut processes = processes.unwrap();
+        // SAFETY: a write to a descriptor may be done between fork and exec.
+        unsafe { command.pre_exec(move || processes.write_all(b"0")) };
+    }
+}
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        wait_for("the group to be empty", || fs::remove_dir(&self.0).is_ok());
     }
 }
 
@@ -253,6 +290,45 @@ fn a_server_is_measured_as_it_runs() {
         ended.status.success() && said.contains("ended before that, and had no limit"),
         "{said}"
     );
+}
+
+/// Its disk takes so many bytes a second: less than it would fetch from there.
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn a_server_gets_its_budget_on_a_slow_disk() {
+    let machine = machine();
+    let slow = SlowDisk::of(machine.state.path(), 2_000_000);
+    let errors = machine.file("errors");
+    let walk = example("walk");
+    let mut command = machine.command(&[
+        "run",
+        "--dram",
+        "50%",
+        "--measure",
+        "2s",
+        "--prefetch",
+        "off",
+        "--",
+        walk.as_str(),
+        "128",
+        "17",
+        "1000000",
+    ]);
+    slow.is_of(&mut command);
+    interruptible(&mut command);
+    let mut run = command
+        .stdin(Stdio::null())
+        .stderr(fs::File::create(&errors).unwrap())
+        .spawn()
+        .unwrap();
+    wait_for("the server to have its budget", || {
+        let said = fs::read_to_string(&errors).unwrap();
+        assert!(!said.contains("runs on without a limit"), "{said}");
+        said.contains("it has its budget")
+    });
+    signal(&run, libc::SIGTERM);
+    run.wait().unwrap();
+    machine.assert_as_found();
 }
 
 /// Whoever waits for a run that measures is told what it waits for.
