@@ -15,7 +15,6 @@ use crate::params::{Params, Setting};
 static ADDED: RwLock<Vec<&(dyn Any + Send + Sync)>> = RwLock::new(Vec::new());
 
 /// A named policy: what users read about it, and how to make one.
-#[derive(Debug)]
 pub struct Entry<M> {
     /// The name on the command line.
     pub name: &'static str,
@@ -27,8 +26,15 @@ pub struct Entry<M> {
     pub when: &'static str,
     /// What its paper leaves open, and with what it was compared.
     pub evidence: Evidence,
-    /// How to make one; it declares the settings.
+    /// How to make one; it declares the settings. A constructor that has captured something is
+    /// leaked ([`Box::leak`]): an entry stays until the process ends.
     pub make: M,
+}
+
+impl<M> fmt::Debug for Entry<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entry({})", self.name)
+    }
 }
 
 /// What there is to know of how far a policy is that of its paper.
@@ -320,6 +326,25 @@ mod tests {
         );
     }
 
+    /// A constructor has what it was made with, as a class of another language.
+    #[test]
+    fn a_constructor_can_capture() {
+        let made = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counter = std::sync::Arc::clone(&made);
+        let constructor = move |capacity, _: &mut Params, _| -> crate::replacement::Made {
+            counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            Ok(Box::new(lru::Lru::new(capacity)))
+        };
+        let mut entry = lru::ENTRY;
+        entry.name = "captured";
+        entry.make = crate::replacement::Make::Online(Box::leak(Box::new(constructor)));
+        register(entry).unwrap();
+        let before = made.load(std::sync::atomic::Ordering::Relaxed);
+        let policy = Spec::parse("captured").unwrap().policy(3, 0, None);
+        assert_eq!(policy.unwrap().resident(), 0);
+        assert!(made.load(std::sync::atomic::Ordering::Relaxed) > before);
+    }
+
     #[test]
     fn what_cannot_be_named_or_explained_is_refused() {
         for name in ["", "a,b", "a:b", "a=b", "a+b", "A", "a b"] {
@@ -328,7 +353,7 @@ mod tests {
         }
         assert!(refusal(|entry| entry.name = "lru").contains("already"));
         assert!(refusal(|entry| entry.summary = "").contains("summary"));
-        let make = crate::replacement::Make::Online(|_, _, _| Err("it has no pages".to_owned()));
+        let make = crate::replacement::Make::Online(&|_, _, _| Err("it has no pages".to_owned()));
         let error = refusal(|entry| entry.make = make);
         assert_eq!(error, "refused: it has no pages");
         assert!(Entry::by_name("refused").is_none());

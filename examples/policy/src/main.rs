@@ -11,7 +11,7 @@ const MRU: Entry = Entry {
     paper: "Chou and DeWitt, VLDB 1985",
     when: "For passes in order over a little more than DRAM, again and again.",
     evidence: Evidence::NONE,
-    make: Make::Online(|capacity, _, _| Ok(Box::new(Mru::new(capacity)))),
+    make: Make::Online(&|capacity, _, _| Ok(Box::new(Mru::new(capacity)))),
 };
 
 /// The pages in DRAM, the one that was touched last at the end.

@@ -14,7 +14,7 @@ pub const ENTRY: Entry = Entry {
         open: "",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make(|_, _| Ok(Box::new(All))),
+    make: Make(&|_, _| Ok(Box::new(All))),
 };
 
 struct All;

@@ -28,8 +28,8 @@ impl Default for Machine {
 pub type Made = Result<Box<dyn Admission>, String>;
 
 /// Constructor of a policy for a machine.
-#[derive(Clone, Copy, Debug)]
-pub struct Make(pub fn(&Machine, &mut Params) -> Made);
+#[derive(Clone, Copy)]
+pub struct Make(pub &'static (dyn Fn(&Machine, &mut Params) -> Made + Send + Sync));
 
 /// A policy in the registry.
 pub type Entry = registry::Entry<Make>;

@@ -19,7 +19,7 @@ pub const ENTRY: Entry = Entry {
         open: "How many numbers a ghost holds, and how long: settings.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make(|machine, params| {
+    make: Make(&|machine, params| {
         let settings = Settings::take(params)?;
         let ghosts = settings.ghosts * machine.flash as f64;
         Ok(Box::new(SecondRead(Ghost::new(ghosts as usize))))

@@ -17,7 +17,7 @@ pub const ENTRY: Entry = Entry {
     paper: "bcache: sequential_cutoff",
     when: "In front of disks, and where large files are read from end to end.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|machine, params| {
+    make: Make(&|machine, params| {
         let settings = Settings::take(params)?;
         // In DRAM, and the one that is read.
         let marks = usize::try_from(machine.dram)

@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     paper: "foyer 0.22 and CacheLib (Berg et al., OSDI 2020): admission by size",
     when: "Media and archives beside small files.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|_, params| Ok(Box::new(Size(Settings::take(params)?)))),
+    make: Make(&|_, params| Ok(Box::new(Size(Settings::take(params)?)))),
 };
 
 settings! {

@@ -21,7 +21,7 @@ pub const ENTRY: Entry = Entry {
                number of reads.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make(|machine, params| {
+    make: Make(&|machine, params| {
         let Settings { reads, sample } = Settings::take(params)?;
         let sketch = sampled(machine, sample);
         Ok(Box::new(Frequency { reads, sketch }))

@@ -29,7 +29,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Terrace; budgets of writes as in CacheLib (Berg et al., OSDI 2020)",
     when: "Flash whose life is bounded: the budget is its endurance by the days that it should live.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|machine, params| {
+    make: Make(&|machine, params| {
         let settings = Settings::take(params)?;
         Ok(Box::new(WriteBudget {
             bucket: Bucket::new(settings.bytes_per_day, settings.burst),

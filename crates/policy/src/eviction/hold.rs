@@ -31,7 +31,9 @@ pub const ENTRY: Entry = Entry {
     when: "Programs that go through large arrays again and again. Others lose next to nothing: what is \
            worth letting go is found out on one page in 64.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|capacity, params| Ok(Some(Box::new(Hold::new(capacity, Settings::take(params)?))))),
+    make: Make(&|capacity, params| {
+        Ok(Some(Box::new(Hold::new(capacity, Settings::take(params)?))))
+    }),
 };
 
 /// Arrivals, as a multiple of DRAM's pages, within which a pass shows whether pages may go: in the

@@ -9,5 +9,5 @@ pub const ENTRY: Entry = Entry {
     paper: "Linux, admin-guide/mm/concepts.rst, Reclaim",
     when: "Programs without passes over more memory than their DRAM.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|_, _| Ok(None)),
+    make: Make(&|_, _| Ok(None)),
 };

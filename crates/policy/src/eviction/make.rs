@@ -8,8 +8,8 @@ use crate::registry;
 pub type Made = Result<Option<Box<dyn Eviction>>, String>;
 
 /// Constructor of a policy for a DRAM of `capacity` pages.
-#[derive(Clone, Copy, Debug)]
-pub struct Make(pub fn(capacity: u64, &mut Params) -> Made);
+#[derive(Clone, Copy)]
+pub struct Make(pub &'static (dyn Fn(u64, &mut Params) -> Made + Send + Sync));
 
 /// A policy in the registry.
 pub type Entry = registry::Entry<Make>;

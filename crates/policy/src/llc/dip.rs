@@ -22,7 +22,7 @@ pub const ENTRY: Entry = Entry {
         compared: "the averages of Fedorov 2016, 2.4 (papers/fedorov-2016-ch2): misses saved \
                    within two points",
     },
-    make: Make::ByLine(|geometry, params, seed| Ok(Box::new(Dip::new(geometry, params, seed)?))),
+    make: Make::ByLine(&|geometry, params, seed| Ok(Box::new(Dip::new(geometry, params, seed)?))),
 };
 
 /// The `dip` policy.

@@ -12,7 +12,7 @@ pub const ENTRY: Entry = Entry {
         open: "",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::ByLine(|geometry, _, _| Ok(Box::new(Lru::new(geometry)))),
+    make: Make::ByLine(&|geometry, _, _| Ok(Box::new(Lru::new(geometry)))),
 };
 
 /// The `lru` policy.

@@ -9,10 +9,10 @@ use crate::registry;
 pub type Made = Result<Box<dyn LlcPolicy>, String>;
 
 /// Makes a policy for a cache of this shape; the seed is for random choices.
-type New = fn(Geometry, &mut Params, seed: u64) -> Made;
+type New = &'static (dyn Fn(Geometry, &mut Params, u64) -> Made + Send + Sync);
 
 /// Constructor of a policy, by what the policy learns from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Make {
     /// The policy looks at the lines that are requested.
     ByLine(New),

@@ -20,7 +20,7 @@ pub const ENTRY: Entry = Entry {
         compared: "the averages of Fedorov 2016, 2.4 (papers/fedorov-2016-ch2): misses saved \
                    within two points (n=4)",
     },
-    make: Make::ByLine(|geometry, params, _| Ok(Box::new(Nhm::new(geometry, params)?))),
+    make: Make::ByLine(&|geometry, params, _| Ok(Box::new(Nhm::new(geometry, params)?))),
 };
 
 /// Position of new lines.

@@ -24,7 +24,7 @@ pub const ENTRY: Entry = Entry {
         open: "Which of lines goes that are not used again: a clean one first.",
         compared: "no other program; a slow twin does the same, and no policy of ours misses less",
     },
-    make: Make::ByFuture(|geometry, params, _| {
+    make: Make::ByFuture(&|geometry, params, _| {
         Ok(Box::new(Opt::new(
             geometry,
             OptSettings::take(params, geometry)?,

@@ -18,7 +18,7 @@ pub const ENTRY: Entry = Entry {
         open: "Sets whose ways are no power of two: the first half has one more.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::ByLine(|geometry, _, _| Ok(Box::new(Plru::new(geometry)))),
+    make: Make::ByLine(&|geometry, _, _| Ok(Box::new(Plru::new(geometry)))),
 };
 
 /// The `plru` policy.

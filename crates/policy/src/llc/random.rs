@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
         open: "The random numbers.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::ByLine(|geometry, _, seed| Ok(Box::new(Random::new(geometry, seed)))),
+    make: Make::ByLine(&|geometry, _, seed| Ok(Box::new(Random::new(geometry, seed)))),
 };
 
 /// The `random` policy.

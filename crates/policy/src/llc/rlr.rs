@@ -34,7 +34,7 @@ pub const ENTRY: Entry = Entry {
                write-backs.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::ByLine(|geometry, params, _| Ok(Box::new(Rlr::new(geometry, params)?))),
+    make: Make::ByLine(&|geometry, params, _| Ok(Box::new(Rlr::new(geometry, params)?))),
 };
 
 /// Number of demand hits averaged.

@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
         open: "Not checked: the first value of counters, here 1.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::ByInstruction(|geometry, params, _| Ok(Box::new(Ship::new(geometry, params)?))),
+    make: Make::ByInstruction(&|geometry, params, _| Ok(Box::new(Ship::new(geometry, params)?))),
 };
 
 settings! {

@@ -39,7 +39,7 @@ pub const ENTRY: Entry = Entry {
         compared: "benefit, on generated programs that ask for more than DRAM gives, and for less \
                    (crates/sim/tests/pages/bandwidth.rs)",
     },
-    make: Make(|fast, params| {
+    make: Make(&|fast, params| {
         let traded = trade::Settings::take(params)?;
         let settings = Settings::take(params)?;
         Ok(Some(Box::new(Balance::new(fast, traded, settings))))

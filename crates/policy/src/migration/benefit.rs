@@ -47,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     when: "Programs that are not known: by its own count, moves never cost more than what they have saved and \
            `slack` of the time.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|fast, params| Ok(Some(Box::new(Benefit::new(fast, Settings::take(params)?))))),
+    make: Make(&|fast, params| Ok(Some(Box::new(Benefit::new(fast, Settings::take(params)?))))),
 };
 
 /// The `benefit` policy.

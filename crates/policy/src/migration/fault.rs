@@ -12,5 +12,5 @@ pub const ENTRY: Entry = Entry {
     paper: "Oskin & Loh 2015, IV",
     when: "Slow memory that processors cannot address, and programs that use a page often before they leave it.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|_, _| Ok(None)),
+    make: Make(&|_, _| Ok(None)),
 };

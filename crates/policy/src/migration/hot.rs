@@ -29,7 +29,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Linux 6.1, numa_balancing=2: kernel/sched/fair.c and admin-guide/sysctl/kernel.rst",
     when: "To know what the kernel would do by itself.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|fast, params| Ok(Some(Box::new(Hot::new(fast, Settings::take(params)?))))),
+    make: Make(&|fast, params| Ok(Some(Box::new(Hot::new(fast, Settings::take(params)?))))),
 };
 
 settings! {

@@ -23,7 +23,7 @@ pub const ENTRY: Entry = Entry {
         compared: "never, and DRAM for everything, on a generated program that asks for more than DRAM gives \
                    (crates/sim/tests/pages/bandwidth.rs)",
     },
-    make: Make(|fast, params| {
+    make: Make(&|fast, params| {
         Ok(Some(Box::new(Interleave::new(
             fast,
             Settings::take(params)?,

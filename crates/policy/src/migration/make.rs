@@ -29,8 +29,8 @@ pub struct Costs {
 pub type Made = Result<Option<Box<dyn Migration>>, String>;
 
 /// Constructor of a policy for a fast memory of this number of pages.
-#[derive(Clone, Copy, Debug)]
-pub struct Make(pub fn(fast: usize, &mut Params) -> Made);
+#[derive(Clone, Copy)]
+pub struct Make(pub &'static (dyn Fn(usize, &mut Params) -> Made + Send + Sync));
 
 /// A policy in the registry.
 pub type Entry = registry::Entry<Make>;

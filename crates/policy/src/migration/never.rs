@@ -10,7 +10,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Oskin & Loh 2015, figure 1, the baseline",
     when: "To compare with.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|_, _| Ok(Some(Box::new(Never)))),
+    make: Make(&|_, _| Ok(Some(Box::new(Never)))),
 };
 
 struct Never;

@@ -22,7 +22,7 @@ pub const ENTRY: Entry = Entry {
     paper: "accessed bits: Linux, admin-guide/mm/idle_page_tracking.rst; samples: HeMem (Raybuck et al., SOSP 2021)",
     when: "Programs whose hot pages stay the same for many intervals.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|fast, params| Ok(Some(Box::new(Sampled::new(fast, Settings::take(params)?))))),
+    make: Make(&|fast, params| Ok(Some(Box::new(Sampled::new(fast, Settings::take(params)?))))),
 };
 
 settings! {

@@ -41,7 +41,7 @@ pub const ENTRY: Entry = Entry {
         compared: "benefit, on generated programs alone: pages that are read and pages that are written, with DRAM \
                    for half of them (crates/sim/tests/pages/bypass.rs)",
     },
-    make: Make(|fast, params| {
+    make: Make(&|fast, params| {
         let traded = trade::Settings::take(params)?;
         let settings = Settings::take(params)?;
         Ok(Some(Box::new(WriteAware::new(fast, traded, settings))))

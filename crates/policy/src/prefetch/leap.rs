@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
         open: "Histories of threads, and uses of fetched pages: see the file.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::Online(|params| Ok(Box::new(Leap::new(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(Leap::new(params)?))),
 };
 
 settings! {

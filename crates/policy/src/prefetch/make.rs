@@ -23,12 +23,12 @@ pub struct Future {
 pub type Made = Result<Box<dyn Predictor>, String>;
 
 /// Constructor of a predictor.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Make {
     /// Takes the settings.
-    Online(fn(&mut Params) -> Made),
+    Online(&'static (dyn Fn(&mut Params) -> Made + Send + Sync)),
     /// Takes the settings and the future.
-    Offline(fn(&mut Params, &Arc<Future>) -> Made),
+    Offline(&'static (dyn Fn(&mut Params, &Arc<Future>) -> Made + Send + Sync)),
 }
 
 impl Make {

@@ -23,7 +23,7 @@ pub const ENTRY: Entry = Entry {
         open: "",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::Online(|params| Ok(Box::new(Markov::new(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(Markov::new(params)?))),
 };
 
 /// Most edges of a state.

@@ -26,7 +26,7 @@ pub const ENTRY: Entry = Entry {
     paper: "none: a bound for the predictors of papers",
     when: "In simulations only (`sim pages`, `sweep`), to see how much a better predictor could gain. A live run has no future to read.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make::Offline(|params, future| Ok(Box::new(Oracle::new(params, Arc::clone(future))?))),
+    make: Make::Offline(&|params, future| Ok(Box::new(Oracle::new(params, Arc::clone(future))?))),
 };
 
 /// Most touches looked at for each touch made.

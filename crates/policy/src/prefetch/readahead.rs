@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Fedorov 2016, 5.5.2",
     when: "For comparison: what the kernel's readahead would gain if the faulting program did not wait for it.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make::Online(|params| Ok(Box::new(Readahead::take(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(Readahead::take(params)?))),
 };
 
 settings! {

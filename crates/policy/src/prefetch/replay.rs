@@ -26,7 +26,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Nesbit & Smith, HPCA 2004; Wenisch et al., ISCA 2005",
     when: "Programs that repeat the same irregular walk, as over lists and trees. It learns in the first walk, and runs ahead from the second on.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make::Online(|params| Ok(Box::new(Replay::new(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(Replay::new(params)?))),
 };
 
 settings! {

@@ -13,7 +13,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Fedorov 2016, 5.4.4.3",
     when: "Programs that walk through arrays from the front to the back, and nothing else.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make::Online(|params| Ok(Box::new(Spatial::take(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(Spatial::take(params)?))),
 };
 
 settings! {

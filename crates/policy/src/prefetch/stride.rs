@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
         open: "Distances of threads, and the order of predictions: see the file.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::Online(|params| Ok(Box::new(Stride::new(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(Stride::new(params)?))),
 };
 
 /// Address spaces whose strides are remembered.

@@ -16,7 +16,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Oskin & Loh 2015, V.B",
     when: "To repeat the paper, and for programs that mix walks over arrays with irregular walks that recur.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make::Online(|params| Ok(Box::new(StrideMarkov::new(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(StrideMarkov::new(params)?))),
 };
 
 /// The `stride+markov` predictor.

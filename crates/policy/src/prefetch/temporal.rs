@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Fedorov 2016, 5.4.4.2",
     when: "Programs that use the same data together time and again, wherever they lie, such as interpreters and object graphs.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make::Online(|params| Ok(Box::new(Temporal::take(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(Temporal::take(params)?))),
 };
 
 settings! {

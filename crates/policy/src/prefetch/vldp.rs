@@ -40,7 +40,7 @@ pub const ENTRY: Entry = Entry {
         open: "Sizes of tables for pages instead of lines: see the file.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::Online(|params| Ok(Box::new(Vldp::new(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(Vldp::new(params)?))),
 };
 
 /// Most distances in a pattern.

@@ -23,7 +23,7 @@ pub const ENTRY: Entry = Entry {
         open: "A bound of the counter: here it stops at 7 (`turns`).",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::Online(|capacity, params, _| {
+    make: Make::Online(&|capacity, params, _| {
         Ok(Box::new(Age::new(capacity, AgeSettings::take(params)?)))
     }),
 };

@@ -25,7 +25,7 @@ pub const ENTRY: Entry = Entry {
         compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
                    that it prints",
     },
-    make: Make::Online(|capacity, _, _| Ok(Box::new(Arc::new(capacity)))),
+    make: Make::Online(&|capacity, _, _| Ok(Box::new(Arc::new(capacity)))),
 };
 
 /// The adaptive replacement cache.

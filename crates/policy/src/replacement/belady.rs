@@ -24,7 +24,7 @@ pub const ENTRY: Entry = Entry {
         compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
                    that it prints",
     },
-    make: Make::Offline(|capacity, _, future| Ok(Box::new(Belady::new(capacity, future)))),
+    make: Make::Offline(&|capacity, _, future| Ok(Box::new(Belady::new(capacity, future)))),
 };
 
 /// The offline optimum.

@@ -24,7 +24,7 @@ pub const ENTRY: Entry = Entry {
         open: "The window, which depends on programs: here half of the pages.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::Online(|capacity, params, _| {
+    make: Make::Online(&|capacity, params, _| {
         Ok(Box::new(Cflru::new(capacity, CflruSettings::take(params)?)))
     }),
 };

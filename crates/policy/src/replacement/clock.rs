@@ -21,7 +21,7 @@ pub const ENTRY: Entry = Entry {
         compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
                    that it prints",
     },
-    make: Make::Online(|capacity, _, _| Ok(Box::new(Clock::new(capacity)))),
+    make: Make::Online(&|capacity, _, _| Ok(Box::new(Clock::new(capacity)))),
 };
 
 /// CLOCK with one reference bit for each page.

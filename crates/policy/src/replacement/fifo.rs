@@ -17,7 +17,7 @@ pub const ENTRY: Entry = Entry {
         compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
                    that it prints",
     },
-    make: Make::Online(|capacity, _, _| Ok(Box::new(Fifo::new(capacity)))),
+    make: Make::Online(&|capacity, _, _| Ok(Box::new(Fifo::new(capacity)))),
 };
 
 /// First in, first out.

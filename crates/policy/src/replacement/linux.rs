@@ -49,7 +49,7 @@ pub const ENTRY: Entry = Entry {
         compared: "the kernel itself, by terrace validate: benches/validate has the error of each \
                    figure of ten programs",
     },
-    make: Make::Online(|capacity, _, _| Ok(Box::new(Linux::new(capacity)))),
+    make: Make::Online(&|capacity, _, _| Ok(Box::new(Linux::new(capacity)))),
 };
 
 /// Pages that a reclaim frees at least, and those that are looked at in a row (`SWAP_CLUSTER_MAX`).

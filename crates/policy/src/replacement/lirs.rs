@@ -34,7 +34,7 @@ pub const ENTRY: Entry = Entry {
                    it makes a LIR page HIR where the paper does not (0.51525 here, 0.51532 \
                    there with 20,000 pages)",
     },
-    make: Make::Online(|capacity, params, _| {
+    make: Make::Online(&|capacity, params, _| {
         Ok(Box::new(Lirs::new(capacity, LirsSettings::take(params)?)))
     }),
 };

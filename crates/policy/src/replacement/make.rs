@@ -8,12 +8,12 @@ use crate::registry;
 pub type Made = Result<Box<dyn Replacement>, String>;
 
 /// Constructor of a policy for a DRAM of `capacity` pages, at least one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Make {
     /// Takes the settings, and a seed for random choices.
-    Online(fn(capacity: usize, &mut Params, seed: u64) -> Made),
+    Online(&'static (dyn Fn(usize, &mut Params, u64) -> Made + Send + Sync)),
     /// Takes the settings, and all future touches in order.
-    Offline(fn(capacity: usize, &mut Params, future: &[PageId]) -> Made),
+    Offline(&'static (dyn Fn(usize, &mut Params, &[PageId]) -> Made + Send + Sync)),
 }
 
 /// A policy in the registry.

@@ -19,7 +19,7 @@ pub const ENTRY: Entry = Entry {
         open: "The random numbers.",
         compared: "no other program; a slow twin does the same, step by step",
     },
-    make: Make::Online(|capacity, _, seed| Ok(Box::new(Random::new(capacity, seed)))),
+    make: Make::Online(&|capacity, _, seed| Ok(Box::new(Random::new(capacity, seed)))),
 };
 
 /// Random replacement.

@@ -31,7 +31,7 @@ pub const ENTRY: Entry = Entry {
                    that it prints (S3FIFO-0.1000-2); its later versions fill the main queue \
                    once the small one is full",
     },
-    make: Make::Online(|capacity, params, _| {
+    make: Make::Online(&|capacity, params, _| {
         let settings = S3FifoSettings::take(params)?;
         Ok(Box::new(S3Fifo::new(capacity, settings)))
     }),

@@ -30,7 +30,7 @@ pub const ENTRY: Entry = Entry {
         compared: "libCacheSim on its trace cloudPhysicsIO: its miss ratios, to the last digit \
                    that it prints",
     },
-    make: Make::Online(|capacity, params, _| {
+    make: Make::Online(&|capacity, params, _| {
         Ok(Box::new(TwoQ::new(capacity, TwoQSettings::take(params)?)))
     }),
 };

@@ -23,7 +23,7 @@ pub const ENTRY: Entry = Entry {
         open: "The share, and bounds for tasks that miss never or always: settings.",
         compared: "",
     },
-    make: Make(|machine, params| {
+    make: Make(&|machine, params| {
         let settings = Settings::take(params)?;
         Ok(Some(Box::new(Fill::new(machine, settings))))
     }),

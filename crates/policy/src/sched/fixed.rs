@@ -16,7 +16,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Fedorov 2016, sections 3.3 and 3.4, figure 3.5",
     when: "Mixes whose tasks are much alike, and machines that do not count misses.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|_, params| Ok(Some(Box::new(Static::new(Settings::take(params)?.turn))))),
+    make: Make(&|_, params| Ok(Some(Box::new(Static::new(Settings::take(params)?.turn))))),
 };
 
 settings! {

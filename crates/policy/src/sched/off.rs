@@ -9,5 +9,5 @@ pub const ENTRY: Entry = Entry {
     paper: "Fedorov 2016, section 3.4.1, the baseline",
     when: "Tasks that fit into the cache together, or by far not even alone; to compare with.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|_, _| Ok(None)),
+    make: Make(&|_, _| Ok(None)),
 };

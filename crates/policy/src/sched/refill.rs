@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
     when: "Tasks whose data fit into the last-level cache alone and not together. Needs misses counted; \
            without them turns have a fixed length.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make(|machine, params| {
+    make: Make(&|machine, params| {
         let settings = Settings::take(params)?;
         Ok(Some(Box::new(Refill::new(*machine, settings))))
     }),

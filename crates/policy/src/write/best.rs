@@ -19,7 +19,7 @@ pub const ENTRY: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: u32::MAX,
-        coder: make,
+        coder: &make,
     },
 };
 

@@ -17,7 +17,7 @@ pub const ENTRY: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: 400,
-        coder: |_| Ok(Box::new(Dcw)),
+        coder: &|_| Ok(Box::new(Dcw)),
     },
 };
 

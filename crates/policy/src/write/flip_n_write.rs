@@ -17,7 +17,7 @@ pub const ENTRY: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: 6500,
-        coder: |_| Ok(Box::new(FlipNWrite)),
+        coder: &|_| Ok(Box::new(FlipNWrite)),
     },
 };
 

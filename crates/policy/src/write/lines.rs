@@ -17,7 +17,7 @@ pub const LINES: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: 340,
-        coder: |_| Ok(Box::new(Differing::<LINE_BYTES>)),
+        coder: &|_| Ok(Box::new(Differing::<LINE_BYTES>)),
     },
 };
 
@@ -31,7 +31,7 @@ pub const SECTORS: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: 210,
-        coder: |_| Ok(Box::new(Differing::<SECTOR_BYTES>)),
+        coder: &|_| Ok(Box::new(Differing::<SECTOR_BYTES>)),
     },
 };
 

@@ -13,7 +13,7 @@ pub const ENTRY: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: 10_500,
-        coder: |_| Ok(Box::new(Packed(Lz4))),
+        coder: &|_| Ok(Box::new(Packed(Lz4))),
     },
 };
 

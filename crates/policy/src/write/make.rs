@@ -5,7 +5,7 @@ use crate::params::{ON_OFF, Params};
 use crate::registry;
 
 /// Constructor of a scheme.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Make {
     /// Whether clean pages are not written.
     pub inclusive: bool,
@@ -14,7 +14,7 @@ pub struct Make {
     /// EPYC these are.
     pub nanos: u32,
     /// Makes what lays pages down, by its own settings.
-    pub coder: fn(&mut Params) -> Result<Box<dyn Coder>, String>,
+    pub coder: &'static (dyn Fn(&mut Params) -> Result<Box<dyn Coder>, String> + Send + Sync),
 }
 
 /// A scheme in the registry.

@@ -39,7 +39,7 @@ pub const ENTRY: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: 1600,
-        coder: make,
+        coder: &make,
     },
 };
 
@@ -55,7 +55,7 @@ pub const COMPARED: Entry = Entry {
         inclusive: true,
         // Those of both.
         nanos: 2000,
-        coder: |params| Ok(Box::new(Compared(make(params)?))),
+        coder: &|params| Ok(Box::new(Compared(make(params)?))),
     },
 };
 

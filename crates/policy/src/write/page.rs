@@ -17,7 +17,7 @@ pub const ENTRY: Entry = Entry {
     make: Make {
         inclusive: false,
         nanos: 300,
-        coder: |_| Ok(Box::new(Page)),
+        coder: &|_| Ok(Box::new(Page)),
     },
 };
 
@@ -31,7 +31,7 @@ pub const INCLUSIVE: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: 300,
-        coder: |_| Ok(Box::new(Page)),
+        coder: &|_| Ok(Box::new(Page)),
     },
 };
 

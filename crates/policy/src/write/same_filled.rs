@@ -16,7 +16,7 @@ pub const ENTRY: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: 160,
-        coder: |_| Ok(Box::new(SameFilled)),
+        coder: &|_| Ok(Box::new(SameFilled)),
     },
 };
 

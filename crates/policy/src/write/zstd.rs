@@ -17,7 +17,7 @@ pub const ENTRY: Entry = Entry {
     make: Make {
         inclusive: true,
         nanos: 34_000,
-        coder: make,
+        coder: &make,
     },
 };
 

@@ -19,7 +19,7 @@ pub const ENTRY: Entry = Entry {
     paper: "none: least recently used replacement of a write-back cache, in the place of Fedorov 2016, 4.3.3.1",
     when: "Few prefixes make most of the load, as in all measured tables. Flushes become smaller and more frequent.",
     evidence: terrace_policy::registry::Evidence::NONE,
-    make: Make(|params| Ok(Box::new(Coalesce(Settings::take(params)?)))),
+    make: Make(&|params| Ok(Box::new(Coalesce(Settings::take(params)?)))),
 };
 
 settings! {

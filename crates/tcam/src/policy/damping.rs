@@ -24,7 +24,7 @@ pub const ENTRY: Entry = Entry {
     paper: "RFC 2439, 4.2 to 4.4",
     when: "Some prefixes change all the time. Unlike coalesce it tells one that flaps from one that changed once.",
     evidence: terrace_policy::registry::Evidence::NONE,
-    make: Make(|params| Ok(Box::new(Damping::new(Settings::take(params)?)))),
+    make: Make(&|params| Ok(Box::new(Damping::new(Settings::take(params)?)))),
 };
 
 /// Penalty of a withdrawal; the unit of the thresholds.

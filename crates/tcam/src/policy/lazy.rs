@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     paper: "none: the valid flags of Fedorov 2016, 4.3.3, used in the other direction",
     when: "Tables whose routes flap. It costs DRAM for a list of invalid rows.",
     evidence: terrace_policy::registry::Evidence::NONE,
-    make: Make(|_| Ok(Box::new(Lazy))),
+    make: Make(&|_| Ok(Box::new(Lazy))),
 };
 
 /// Revives what it can.

@@ -9,8 +9,8 @@ use super::UpdatePolicy;
 pub type Made = Result<Box<dyn UpdatePolicy>, String>;
 
 /// Constructor of a policy.
-#[derive(Clone, Copy, Debug)]
-pub struct Make(pub fn(&mut Params) -> Made);
+#[derive(Clone, Copy)]
+pub struct Make(pub &'static (dyn Fn(&mut Params) -> Made + Send + Sync));
 
 /// A policy in the registry.
 pub type Entry = registry::Entry<Make>;

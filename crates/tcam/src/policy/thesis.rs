@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Fedorov 2016, 4.3.3",
     when: "The baseline.",
     evidence: terrace_policy::registry::Evidence::NONE,
-    make: Make(|_| Ok(Box::new(Thesis))),
+    make: Make(&|_| Ok(Box::new(Thesis))),
 };
 
 /// Decides nothing beyond the router.

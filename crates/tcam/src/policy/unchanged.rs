@@ -13,7 +13,7 @@ pub const ENTRY: Entry = Entry {
     paper: "none: the golden copy of Fedorov 2016, 4.3.3, is compared with the announcement",
     when: "Always: it costs a look into DRAM. What it saves depends on how often announcements change the port.",
     evidence: terrace_policy::registry::Evidence::NONE,
-    make: Make(|_| Ok(Box::new(Unchanged))),
+    make: Make(&|_| Ok(Box::new(Unchanged))),
 };
 
 /// Compares with the golden copy.

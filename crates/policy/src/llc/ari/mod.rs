@@ -45,7 +45,7 @@ pub const ENTRY: Entry = Entry {
                    bandwidth and two of three energies within two points; write-backs, lifetime \
                    and speed less",
     },
-    make: Make::ByLine(|geometry, params, seed| Ok(Box::new(Ari::new(geometry, params, seed)?))),
+    make: Make::ByLine(&|geometry, params, seed| Ok(Box::new(Ari::new(geometry, params, seed)?))),
 };
 
 /// The `ari` policy.

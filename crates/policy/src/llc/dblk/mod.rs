@@ -36,7 +36,7 @@ pub const ENTRY: Entry = Entry {
         open: "Not checked: the hash, which dead line goes first, and the step of counters.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::ByInstruction(|geometry, params, _| Ok(Box::new(Dblk::new(geometry, params)?))),
+    make: Make::ByInstruction(&|geometry, params, _| Ok(Box::new(Dblk::new(geometry, params)?))),
 };
 
 /// Bits of an instruction's signature.

@@ -61,7 +61,7 @@ pub const ENTRY: Entry = Entry {
         open: "It is of no paper.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::ByLine(|geometry, params, seed| {
+    make: Make::ByLine(&|geometry, params, seed| {
         Ok(Box::new(Density::new(geometry, params, seed)?))
     }),
 };

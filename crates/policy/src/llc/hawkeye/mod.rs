@@ -44,7 +44,7 @@ pub const ENTRY: Entry = Entry {
                all of its history.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::ByInstruction(|geometry, params, _| Ok(Box::new(Hawkeye::new(geometry, params)?))),
+    make: Make::ByInstruction(&|geometry, params, _| Ok(Box::new(Hawkeye::new(geometry, params)?))),
 };
 
 /// Bits of an age.

@@ -43,7 +43,7 @@ pub const ENTRY: Entry = Entry {
         open: "Constants are those of ports of the authors' code.",
         compared: "no other program; a slow twin from the paper does the same, step by step",
     },
-    make: Make::ByInstruction(|geometry, params, _| {
+    make: Make::ByInstruction(&|geometry, params, _| {
         Ok(Box::new(Mockingjay::new(geometry, params)?))
     }),
 };

@@ -27,7 +27,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Terrace's own; that predictors are weighed by their record is Fedorov 2016, 5.4.4.5",
     when: "The default of `terrace run`. If no predictor pays it leaves the kernel alone, so it is safe for unknown programs.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make::Online(Auto::make),
+    make: Make::Online(&Auto::make),
 };
 
 /// Default of the setting `of`.

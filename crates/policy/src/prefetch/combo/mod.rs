@@ -38,7 +38,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Fedorov 2016, 5.4.4.5",
     when: "Programs in which several kinds of locality are mixed. It fetches more than `auto`, which only uses predictors that pay.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make::Online(|params| Ok(Box::new(Combo::new(params)?))),
+    make: Make::Online(&|params| Ok(Box::new(Combo::new(params)?))),
 };
 
 settings! {

@@ -38,7 +38,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Terrace's own; triggers on first use are Oskin & Loh 2015, V.B, the case of stride one Fedorov 2016, 5.4.4.3",
     when: "Programs that walk over matrices and arrays, several at once, pass after pass, in any direction and with any stride. `auto` asks it first.",
     evidence: crate::registry::Evidence::NONE,
-    make: Make::Online(|params| Ok(Box::new(Stream::new(StreamSettings::take(params)?)))),
+    make: Make::Online(&|params| Ok(Box::new(Stream::new(StreamSettings::take(params)?)))),
 };
 
 settings! {

@@ -38,58 +38,58 @@ fn number(params: &mut Params, key: &'static str, default: f64) -> f64 {
 pub const TWINS: &[(&str, Make)] = &[
     (
         "2q",
-        Make::Online(|capacity, params, _| Ok(Box::new(twoq::TwoQ::new(capacity, params)))),
+        Make::Online(&|capacity, params, _| Ok(Box::new(twoq::TwoQ::new(capacity, params)))),
     ),
     (
         "age",
-        Make::Online(|capacity, params, _| dram(capacity, age::Age::new(params))),
+        Make::Online(&|capacity, params, _| dram(capacity, age::Age::new(params))),
     ),
     (
         "arc",
-        Make::Online(|capacity, _, _| Ok(Box::new(arc::Arc::new(capacity)))),
+        Make::Online(&|capacity, _, _| Ok(Box::new(arc::Arc::new(capacity)))),
     ),
     (
         "belady",
-        Make::Offline(|capacity, _, future| dram(capacity, belady::Belady::new(future))),
+        Make::Offline(&|capacity, _, future| dram(capacity, belady::Belady::new(future))),
     ),
     (
         "cflru",
-        Make::Online(|capacity, params, _| dram(capacity, cflru::Cflru::new(capacity, params))),
+        Make::Online(&|capacity, params, _| dram(capacity, cflru::Cflru::new(capacity, params))),
     ),
     (
         "clock",
-        Make::Online(|capacity, _, _| dram(capacity, clock::Clock::default())),
+        Make::Online(&|capacity, _, _| dram(capacity, clock::Clock::default())),
     ),
     (
         "fifo",
-        Make::Online(|capacity, _, _| dram(capacity, fifo::Fifo::default())),
+        Make::Online(&|capacity, _, _| dram(capacity, fifo::Fifo::default())),
     ),
     (
         "lfu",
-        Make::Online(|capacity, _, _| dram(capacity, lfu::Lfu::default())),
+        Make::Online(&|capacity, _, _| dram(capacity, lfu::Lfu::default())),
     ),
     (
         "linux",
-        Make::Online(|capacity, _, _| dram(capacity, linux::Linux::default())),
+        Make::Online(&|capacity, _, _| dram(capacity, linux::Linux::default())),
     ),
     (
         "lirs",
-        Make::Online(|capacity, params, _| Ok(Box::new(lirs::Lirs::new(capacity, params)))),
+        Make::Online(&|capacity, params, _| Ok(Box::new(lirs::Lirs::new(capacity, params)))),
     ),
     (
         "lru",
-        Make::Online(|capacity, _, _| dram(capacity, lru::Lru::default())),
+        Make::Online(&|capacity, _, _| dram(capacity, lru::Lru::default())),
     ),
     (
         "random",
-        Make::Online(|capacity, _, seed| dram(capacity, random::Random::new(seed))),
+        Make::Online(&|capacity, _, seed| dram(capacity, random::Random::new(seed))),
     ),
     (
         "s3fifo",
-        Make::Online(|capacity, params, _| Ok(Box::new(s3fifo::S3Fifo::new(capacity, params)))),
+        Make::Online(&|capacity, params, _| Ok(Box::new(s3fifo::S3Fifo::new(capacity, params)))),
     ),
     (
         "sieve",
-        Make::Online(|capacity, _, _| dram(capacity, sieve::Sieve::default())),
+        Make::Online(&|capacity, _, _| dram(capacity, sieve::Sieve::default())),
     ),
 ];
