@@ -52,7 +52,8 @@ def repeat(**options):
 
 # In this order: some take the recordings and results of those before.
 SCRIPTS = {
-    "awad-2016": [repeat(quick=True), Script("applications.py", ("own.json",), needs=(SOURCES,))],
+    "awad-2016": [repeat(quick=True), Script("applications.py", ("own.json",), needs=(SOURCES,)),
+                  Script("replacement_live.py", ("replacement-live.json",), root=True)],
     "awad-2016-writes": [repeat(quick=True, root=True)],
     "oskin-loh-2015": [
         repeat(quick=True),

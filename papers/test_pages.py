@@ -16,7 +16,7 @@ PAGES = [pages.Page(name) for name in pages.FOLDERS]
 # Tables made from other files: what was measured live, and what has results of its own; and one of words.
 OF_OTHER_FILES = {
     "ahead", "bandwidths", "climbing", "early", "early-programs", "flash-time", "large", "live", "live-alone", "live-cost",
-    "live-lengths", "live-series", "live-whole", "migration", "migration-earlier", "spark", "spark-live",
+    "live-lengths", "live-series", "live-shares", "live-whole", "migration", "migration-earlier", "spark", "spark-live",
     "spark-live-pages", "static", "technologies", "times", "times-programs"}
 
 

@@ -169,6 +169,23 @@ class Awad(unittest.TestCase):
                          {"full": 0.2, "partial": 0.3, "time": 0.8, "latency": 1.7, "accuracy": 0.5})
 
 
+    def test_shorter_runs_are_those_of_the_programs(self):
+        live = self.awad.replacement_live
+        programs = tomllib.loads((PAPERS / "programs" / "programs.toml").read_text())
+        for name, shorter in live.SHORTER.items():
+            command = live.shortened(programs[name]["command"], name)
+            self.assertEqual(command == programs[name]["command"], shorter is None, name)
+        with self.assertRaises(SystemExit):
+            live.shortened(["hydro", "1000", "1000"], "hydro")
+
+    def test_a_soft_fault_is_no_page_fault(self):
+        live = self.awad.replacement_live
+        measured = {"fetches": 30, "returns": 10, "references": 500}
+        self.assertEqual(live.faults(measured), 40)
+        of_ratio = {"live": {"fifo": {"faults": 80}, "clock": {"faults": 40}}, "simulated": {"fifo": 0, "clock": 0}}
+        self.assertEqual(live.relative(of_ratio, "live", "clock"), 0.5)
+        self.assertIsNone(live.relative(of_ratio, "simulated", "clock"))
+
     def test_the_share_chosen_is_the_smallest_with_few_enough_faults(self):
         own = self.awad.applications
         found = {"shares": {"25%": {"faults_a_ms": 400}, "50%": {"faults_a_ms": 122}, "75%": {"faults_a_ms": 1}}}

@@ -12,6 +12,7 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 import applications  # noqa: E402
 import common  # noqa: E402
 import figures_12_13 as prefetching  # noqa: E402
+import replacement_live  # noqa: E402
 from common import geometric_mean, mean, table  # noqa: E402
 
 # Which program stands for which application of the paper's table 1.
@@ -365,6 +366,7 @@ def tables(results, paper):
         "lifetime": table([*who, "paper, PCM", "PCM", "PCM, inclusive", "flash"], lifetime_rows),
         **prefetching.tables(results, paper, STANDS_FOR),
         **applications.tables(paper),
+        **replacement_live.tables(STANDS_FOR),
     }
 
 

@@ -780,6 +780,79 @@ fn what_a_killed_program_did_is_reported() {
     );
 }
 
+/// A thread, signals, a child, and memory that is dropped, read-only and unmapped while pages of it
+/// lie aside.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn a_program_of_which_references_are_sampled() {
+    let body = "
+        static char *block; static volatile long ticks; static volatile int ends;
+        long pages = 2000;
+        void tick(int signal) { ticks++; check(block + ticks % 50 * PAGE, ticks % 50); }
+        void *read_on(void *unused) { while (!ends) check_all(block, 50); return unused; }
+        block = mmap(0, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        put_all(block, 0, pages);
+        signal(SIGALRM, tick);
+        ualarm(2000, 2000);
+        pthread_t thread;
+        pthread_create(&thread, NULL, read_on, NULL);
+        for (int turn = 0; turn < 3; turn++) {
+            check_all(block, pages);
+            madvise(block + 1000 * PAGE, 100 * PAGE, MADV_DONTNEED);
+            for (long i = 1000 * PAGE; i < 1100 * PAGE; i += 512) if (block[i]) return 8;
+            put_all(block, 1000, 1100);
+            mprotect(block + 100 * PAGE, 400 * PAGE, PROT_READ);
+            check_all(block, pages);
+            mprotect(block + 100 * PAGE, 400 * PAGE, PROT_READ | PROT_WRITE);
+            put_all(block, 50, 500);
+            int status;
+            pid_t child = fork();
+            if (child == 0) { check_all(block, pages); put_all(block, 0, pages); check_all(block, pages); _exit(3); }
+            check_all(block, pages);
+            while (waitpid(child, &status, 0) != child);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) return 7;
+        }
+        ends = 1;
+        pthread_join(thread, NULL);
+        if (!ticks) return 6;
+        munmap(block + 500 * PAGE, 1500 * PAGE);
+        check_all(block, 500);
+        return 0;";
+    let options = ["--dram", "700p", "--replacement", "clock"];
+    let options = [&options[..], &["--references", "50%", "--applied-only"]].concat();
+    let extended = Bench::new().extend(body, &options).succeeded();
+    assert_eq!(extended.results["settings"]["references"], 0.5);
+    assert!(extended.measured("sampled") > 1000, "{}", extended.said);
+    assert!(extended.measured("references") > 50, "{}", extended.said);
+    assert!(extended.said.contains("sampled for references"));
+}
+
+#[test]
+fn a_share_of_references_that_cannot_be_sampled_is_refused() {
+    for (share, why) in [
+        ("95%", "name a share above 0 % and up to 90 %"),
+        ("0%", "name a share above 0 % and up to 90 %"),
+        ("0.5", "`0.5` is no share; name one in percent, as 50%"),
+        ("50%", "`fifo` evicts the same pages whatever is referenced"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
+            .args([
+                "extend",
+                "--dram",
+                "100p",
+                "--references",
+                share,
+                "--",
+                "cat",
+            ])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
 #[test]
 fn what_cannot_be_extended_is_said_before_anything_starts() {
     let bench = Bench::new();

@@ -10,6 +10,7 @@ use terrace_base::{
     Blocked, Bytes, Context, Error, Exit, Inherited, Result, Signals, Target, program,
 };
 use terrace_policy::{replacement, write};
+use terrace_region::Settings;
 use terrace_region::figures::{Board, Figures, Rows};
 use terrace_region::slow::device::Device;
 
@@ -20,6 +21,9 @@ use crate::task::{Task, VARIABLE};
 
 /// The variable that names libraries which the dynamic linker loads before all others.
 const PRELOAD: &str = "LD_PRELOAD";
+
+/// Replacement policies that evict the same pages whatever is touched between faults.
+const DEAF: [&str; 2] = ["fifo", "random"];
 
 /// The least mapping that is extended.
 pub const LEAST: Bytes = Bytes(1 << 20);
@@ -34,6 +38,8 @@ pub struct Session {
     pub memories: Option<PathBuf>,
     /// The replacement policy with its settings.
     pub replacement: String,
+    /// The share of its pages whose next touch it is shown; `None` for none.
+    pub references: Option<f64>,
     /// The predictor of the pages that are fetched ahead, with its settings; `None` for none.
     pub prefetch: Option<String>,
     /// The write scheme with its settings.
@@ -70,10 +76,7 @@ impl Session {
     pub fn check(&self) -> Result<()> {
         elf::check(&program::find(&self.command)?)?;
         LIBRARY.find()?;
-        replacement::Spec::parse(&self.replacement)
-            .map_err(Error::usage)?
-            .policy(1, 0, None)
-            .map_err(Error::usage)?;
+        self.check_replacement()?;
         write::Spec::parse(&self.write).map_err(Error::usage)?;
         self.memory.check(&catalogue(self.memories.as_deref())?)?;
         if self.small && matches!(self.memory, Memory::Device(_)) {
@@ -83,6 +86,24 @@ impl Session {
             ));
         }
         terrace_region::check()
+    }
+
+    /// Checks the replacement policy, and what it is told of.
+    fn check_replacement(&self) -> Result<()> {
+        let spec = replacement::Spec::parse(&self.replacement).map_err(Error::usage)?;
+        spec.policy(1, 0, None).map_err(Error::usage)?;
+        let Some(share) = self.references else {
+            return Ok(());
+        };
+        Settings::check_references(share)?;
+        let name = spec.entry().name;
+        match DEAF.contains(&name) {
+            true => Err(Error::usage(format!(
+                "`{name}` evicts the same pages whatever is referenced, so sampling references only takes time; name \
+                 another policy, or leave --references away"
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Runs the program with this much DRAM for its extended memory, or without a bound. Signals go
@@ -101,6 +122,7 @@ impl Session {
             memory: self.memory.to_string(),
             memories: self.memories.clone(),
             replacement: self.replacement.clone(),
+            references: self.references,
             prefetch: self.prefetch.clone(),
             write: self.write.clone(),
             judge: self.judge,
@@ -156,4 +178,42 @@ fn preloaded() -> Result<OsString> {
         libraries.push(others);
     }
     Ok(libraries)
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_policy::replacement::{Answer, PageId, REGISTRY, Touch};
+
+    use super::*;
+
+    /// Returns the pages that a policy evicts if it is told of touches of resident pages, or not.
+    fn evicted(spec: &replacement::Spec, told: bool) -> Vec<PageId> {
+        let mut policy = spec.policy(20, 0, None).unwrap();
+        let touches = (0..5000_u32).map(|at| match at % 3 {
+            0 => at % 50,
+            _ => at * at % 61,
+        });
+        let evicted = touches.filter_map(|page| {
+            let page = PageId(page);
+            let touch = Touch { page, write: false };
+            match told || !policy.contains(page) {
+                true => Some(policy.touch(touch)),
+                false => None,
+            }
+        });
+        let evicted = evicted.filter_map(|answer| match answer {
+            Answer::Miss { evicted } => evicted,
+            Answer::Hit => None,
+        });
+        evicted.collect()
+    }
+
+    #[test]
+    fn policies_are_deaf_that_evict_the_same_whatever_they_are_told() {
+        for entry in REGISTRY.iter().filter(|entry| !entry.knows_future()) {
+            let spec = replacement::Spec::parse(entry.name).unwrap();
+            let same = evicted(&spec, true) == evicted(&spec, false);
+            assert_eq!(DEAF.contains(&entry.name), same, "{}", entry.name);
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub fn least_of_recorded() -> Option<Bytes> {
 }
 
 /// What the library is to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// The file of the board.
     pub board: PathBuf,
@@ -45,6 +45,8 @@ pub struct Task {
     pub memories: Option<PathBuf>,
     /// The replacement policy with its settings.
     pub replacement: String,
+    /// The share of its pages whose next touch it is shown; `None` for none.
+    pub references: Option<f64>,
     /// The predictor with its settings; `None` for none.
     pub prefetch: Option<String>,
     /// The write scheme with its settings.
@@ -80,6 +82,7 @@ impl Task {
         Ok(Settings {
             dram: self.dram.unwrap_or(UNBOUNDED),
             replacement: replacement::Spec::parse(&self.replacement).map_err(Error::usage)?,
+            references: self.references.filter(|_| self.dram.is_some()),
             prefetch: match &self.prefetch {
                 Some(predictor) => Some(prefetch::Spec::parse(predictor).map_err(Error::usage)?),
                 None => None,

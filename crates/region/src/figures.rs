@@ -51,6 +51,19 @@ pub struct Figures {
     pub prefetched_wasted: u64,
     /// Nanoseconds for which faults of `fetches` were served, from when they were seen on.
     pub fetch_nanos: u64,
+    /// Pages that were taken from their addresses, and stayed in DRAM, so that their next touch
+    /// would show.
+    pub sampled: u64,
+    /// Of these, pages that were touched before the replacement policy let go of them: soft faults,
+    /// which the policy was told of.
+    pub references: u64,
+    /// Pages that could not be sampled: they are shared since a fork, locked, read-only, or used by
+    /// a device.
+    pub unsampled: u64,
+    /// Nanoseconds that taking the pages of `sampled` from their addresses took.
+    pub sample_nanos: u64,
+    /// Nanoseconds for which faults of `references` were served, from when they were seen on.
+    pub reference_nanos: u64,
     /// The bound of DRAM in pages, which each process has for itself. From here on what processes
     /// show is not added up: the largest counts.
     pub dram: u64,

@@ -23,6 +23,7 @@
 //! Awad, Blagodurov and Solihin, "Write-Aware Management of NVM-based Memory Extensions", ICS 2016,
 //! is where the write schemes and first in, first out as the default are from.
 
+mod aside;
 pub mod descriptor;
 mod end;
 mod extension;

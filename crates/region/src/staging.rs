@@ -5,15 +5,12 @@
 use std::io;
 use std::ops::Range;
 
-use terrace_base::{Context, Result};
-use terrace_policy::page::PAGE_BYTES;
+use rustix::mm::Advice;
+use terrace_base::Result;
 use terrace_policy::replacement::PageId;
 use terrace_policy::write::Contents;
 
-use rustix::mm::{Advice, madvise};
-
-use crate::mapping::Mapping;
-use crate::uffd::Uffd;
+use crate::aside::Aside;
 
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +25,7 @@ pub(crate) enum Slot {
 
 /// Slots in a ring: pages come in at one end, and the oldest leave at the other.
 pub(crate) struct Staging {
-    /// A userfaultfd of its own, without events: dropping pages must not wait for their reader,
-    /// which is the thread that drops them.
-    uffd: Uffd,
-    mapping: Mapping,
+    aside: Aside,
     slots: Vec<Slot>,
     /// The slot that came in first of those between the ends.
     oldest: usize,
@@ -47,38 +41,29 @@ impl Staging {
     /// Maps a range of this many slots, at least one.
     ///
     /// # Errors
-    /// Returns a failure if there is no userfaultfd or no memory for it.
+    /// Returns those of [`Aside::new`].
     pub fn new(slots: usize) -> Result<Self> {
-        let mapping = Mapping::new(slots).or_fail(|| "cannot map the staging range".into())?;
-        let staging = Self {
-            uffd: open(&mapping)?,
-            mapping,
+        Ok(Self {
+            aside: Aside::new(slots)?,
             slots: vec![Slot::Empty; slots],
             oldest: 0,
             span: 0,
             named: 0,
             held: 0,
-        };
-        // A child has no use for it unless it is followed.
-        staging.advise(Advice::LinuxDontFork);
-        Ok(staging)
+        })
     }
 
     /// Goes on in a forked process, which has a copy of the range.
     ///
     /// # Errors
-    /// Returns those of [`Staging::new`].
+    /// Returns those of [`Aside::new`].
     pub fn begin_anew(&mut self) -> Result<()> {
-        self.uffd = open(&self.mapping)?;
-        Ok(())
+        self.aside.begin_anew()
     }
 
     /// Lets children have the range, or keeps them from it.
     pub fn advise(&self, advice: Advice) {
-        let (start, bytes) = (self.mapping.start().cast(), self.mapping.bytes());
-        // SAFETY: the mapping is ours, and the advice leaves its contents as they are.
-        let advised = unsafe { madvise(start, bytes, advice) };
-        advised.expect("the kernel takes advice on a mapping that is there");
+        self.aside.advise(advice);
     }
 
     /// Returns how many slots are not empty.
@@ -101,9 +86,7 @@ impl Staging {
     /// Returns that of [`Uffd::move_pages`].
     pub fn take(&mut self, from: u64, pages: &[PageId]) -> io::Result<usize> {
         let start = self.free().start;
-        let bytes = pages.len() as u64 * PAGE_BYTES;
-        let moved = self.uffd.move_pages(from, self.address(start), bytes)?;
-        let moved = (moved / PAGE_BYTES) as usize;
+        let moved = self.aside.take(from, start, pages.len())?;
         for (at, page) in pages[..moved].iter().enumerate() {
             self.slots[start + at] = Slot::Holds(*page);
         }
@@ -130,15 +113,13 @@ impl Staging {
 
     /// Returns the address of a slot.
     pub fn address(&self, slot: usize) -> u64 {
-        self.mapping.address() + slot as u64 * PAGE_BYTES
+        self.aside.address(slot)
     }
 
     /// Returns the contents of a slot that is not empty.
     pub fn contents(&self, slot: usize) -> &Contents {
         assert!(self.slots[slot] != Slot::Empty, "an empty slot is read");
-        // SAFETY: the slot lies within the mapping, and a page is mapped there, which nobody but
-        // this thread writes or drops.
-        unsafe { &*self.mapping.start().cast::<Contents>().add(slot) }
+        self.aside.contents(slot)
     }
 
     /// The page of a slot was moved elsewhere.
@@ -149,7 +130,7 @@ impl Staging {
 
     /// Drops what a slot holds.
     pub fn empty(&mut self, slot: usize) {
-        self.drop_pages(slot..slot + 1);
+        self.aside.drop_pages(slot..slot + 1);
         self.emptied(slot);
     }
 
@@ -174,32 +155,10 @@ impl Staging {
             reclaimed += 1;
         }
         let end = (self.oldest + reclaimed).min(self.slots.len());
-        self.drop_pages(self.oldest..end);
-        self.drop_pages(0..reclaimed - (end - self.oldest));
+        self.aside.drop_pages(self.oldest..end);
+        self.aside.drop_pages(0..reclaimed - (end - self.oldest));
         self.oldest = (self.oldest + reclaimed) % self.slots.len();
         self.span -= reclaimed;
         self.named -= reclaimed;
     }
-
-    fn drop_pages(&self, slots: Range<usize>) {
-        if slots.is_empty() {
-            return;
-        }
-        let start = self
-            .mapping
-            .start()
-            .wrapping_add(slots.start * PAGE_BYTES as usize);
-        let bytes = slots.len() * PAGE_BYTES as usize;
-        // SAFETY: the slots are ours and empty; no reference to their contents is left.
-        let dropped = unsafe { madvise(start.cast(), bytes, Advice::LinuxDontNeed) };
-        dropped.expect("the kernel drops pages of a mapping that is there");
-    }
-}
-
-/// Opens a userfaultfd for the range of this process.
-fn open(mapping: &Mapping) -> Result<Uffd> {
-    let uffd = Uffd::open(0, crate::uffd::feature::MOVE)?;
-    uffd.register(mapping.address(), mapping.bytes() as u64)
-        .or_fail(|| "cannot register the staging range".into())?;
-    Ok(uffd)
 }

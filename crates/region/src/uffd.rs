@@ -282,6 +282,25 @@ impl Uffd {
         }
     }
 
+    /// Moves a page from `from` to the missing page at `to`, or copies it where the kernel does not
+    /// move it: it is shared since a fork, or the mapping at `to` is locked or read-only by now.
+    /// Returns whether it was moved.
+    ///
+    /// # Errors
+    /// Returns those of [`Uffd::move_pages`] and [`Uffd::copy`].
+    pub fn move_or_copy(&self, from: u64, to: u64) -> io::Result<bool> {
+        match self.move_pages(from, to, PAGE_BYTES) {
+            Ok(_) => Ok(true),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EBUSY | libc::EINVAL) => {
+                    let copied = self.copy(from as *const u8, to, PAGE_BYTES, 0);
+                    copied.map(|()| false)
+                }
+                _ => Err(error),
+            },
+        }
+    }
+
     /// Takes write protection from pages, and wakes the threads that wait for it.
     ///
     /// # Errors

@@ -61,6 +61,9 @@ pub struct ExtendSettings {
     pub memory: String,
     /// The replacement policy.
     pub replacement: String,
+    /// The share of its pages in DRAM whose references were sampled: it was told of their next
+    /// touch. Null if it saw faults alone.
+    pub references: Option<f64>,
     /// The predictor of the pages that were fetched ahead, or `off`.
     pub prefetch: String,
     /// The write scheme that was applied.
@@ -90,6 +93,20 @@ pub struct Measured {
     /// Mean time of a fault of `fetches` in nanoseconds, from when it was seen until the page was
     /// mapped; null without any.
     pub fetch_ns: Option<f64>,
+    /// Pages that were taken from their addresses, and stayed in DRAM, so that their next touch
+    /// would show; 0 unless references are sampled.
+    pub sampled: u64,
+    /// Of these, pages that were touched before the replacement policy let go of them: soft faults,
+    /// which it was told of. They are not among `returns`.
+    pub references: u64,
+    /// Pages that could not be sampled: they are shared since a fork, locked, read-only, or used by
+    /// a device.
+    pub unsampled: u64,
+    /// Mean time of taking a page of `sampled` from its address in nanoseconds; null without any.
+    pub sample_ns: Option<f64>,
+    /// Mean time of a fault of `references` in nanoseconds, from when it was seen until the page
+    /// was mapped; null without any.
+    pub reference_ns: Option<f64>,
     /// Pages that were read before they were touched.
     pub prefetched: u64,
     /// Of these, pages that were touched after they had come. Pages that are touched in order are
@@ -174,6 +191,7 @@ impl ExtendDocument {
                 staging_pages: measured.as_ref().map_or(0, |_| staging(dram)),
                 memory: session.memory.to_string(),
                 replacement: session.replacement.clone(),
+                references: session.references,
                 prefetch: session.prefetch.clone().unwrap_or_else(|| "off".into()),
                 write: session.write.clone(),
                 least_mapping_bytes: terrace_extend::session::LEAST.0,
@@ -195,14 +213,19 @@ impl ExtendDocument {
 
 impl Measured {
     fn of(figures: &terrace_region::Figures) -> Self {
-        let fetch = figures.fetch_nanos as f64 / figures.fetches as f64;
+        let mean = |nanos: u64, number: u64| (number > 0).then_some(nanos as f64 / number as f64);
         Self {
             first_touches: figures.first_touches,
             filled_unused: figures.filled_unused,
             fetches: figures.fetches,
             returns: figures.returns,
             first_writes: figures.first_writes,
-            fetch_ns: (figures.fetches > 0).then_some(fetch),
+            fetch_ns: mean(figures.fetch_nanos, figures.fetches),
+            sampled: figures.sampled,
+            references: figures.references,
+            unsampled: figures.unsampled,
+            sample_ns: mean(figures.sample_nanos, figures.sampled),
+            reference_ns: mean(figures.reference_nanos, figures.references),
             prefetched: figures.prefetched,
             prefetched_used: figures.prefetched_used,
             prefetched_late: figures.prefetched_late,
@@ -270,8 +293,17 @@ pub fn text(document: &ExtendDocument) -> Text {
             Bytes(document.settings.least_mapping_bytes)
         ));
     };
+    let time = |ns: Option<f64>| ns.map_or("-".into(), |ns| Nanos(ns as u64).to_string());
     let mut faults = table(&["measured", ""]);
-    for (name, value) in [
+    let sampled = [
+        ("sampled for references", count(measured.sampled)),
+        ("  mean time of sampling one", time(measured.sample_ns)),
+        ("  referenced, by soft faults", count(measured.references)),
+        ("  mean time of a soft fault", time(measured.reference_ns)),
+    ];
+    let is_sampled = document.settings.references.is_some();
+    let sampled = sampled.into_iter().filter(|_| is_sampled);
+    let rows = [
         ("wall time", format!("{:.3} s", document.wall_s)),
         (
             "DRAM, bound",
@@ -282,12 +314,7 @@ pub fn text(document: &ExtendDocument) -> Text {
         ("first touches", count(measured.first_touches)),
         ("filled ahead for nothing", count(measured.filled_unused)),
         ("fetches from the slow memory", count(measured.fetches)),
-        (
-            "mean time of a fetch",
-            measured
-                .fetch_ns
-                .map_or("-".into(), |ns| Nanos(ns as u64).to_string()),
-        ),
+        ("mean time of a fetch", time(measured.fetch_ns)),
         ("prefetched", count(measured.prefetched)),
         ("  used", count(measured.prefetched_used)),
         ("  late", count(measured.prefetched_late)),
@@ -297,7 +324,8 @@ pub fn text(document: &ExtendDocument) -> Text {
         ("evicted dirty", count(measured.evicted_dirty)),
         ("pages written", count(measured.pages_written)),
         ("bytes written", Bytes(measured.written_bytes).to_string()),
-    ] {
+    ];
+    for (name, value) in rows.into_iter().chain(sampled) {
         faults.add_row([name.to_owned(), value]);
     }
     let head = [
@@ -350,6 +378,10 @@ fn remarks(document: &ExtendDocument, measured: &Measured) -> String {
     remark(
         measured.read_errors,
         "pages could not be read from the slow memory: a thread that touched one got SIGBUS.",
+    );
+    remark(
+        measured.unsampled,
+        "pages could not be sampled: the replacement policy heard of their faults alone.",
     );
     remark(
         document.other_processes,

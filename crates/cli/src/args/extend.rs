@@ -8,6 +8,7 @@ use terrace_base::apart::Named;
 use terrace_extend::{Memory, Session};
 use terrace_live::system::dram::Dram;
 use terrace_policy::{replacement, write};
+use terrace_region::Settings;
 
 use super::Results;
 
@@ -72,9 +73,20 @@ pub struct Extend {
 
     /// Which pages stay in DRAM
     ///
-    /// It sees faults alone, no touches of pages in DRAM.
+    /// It sees faults alone, and no touches of pages in DRAM but those that --references shows. So
+    /// without that option policies that count on reference bits, as clock and age, do as fifo
+    /// does.
     #[arg(long, value_name = "POLICY", default_value = "fifo", value_parser = policy)]
     replacement: String,
+
+    /// Sample references of this share of the pages in DRAM, as 50%, for the replacement policy
+    ///
+    /// Of the pages that the policy decides over, those that came longest ago are taken from the
+    /// program's page tables and stay in DRAM. The next touch of one is a soft fault, some 10 us,
+    /// which the policy is told of: a reference bit where the kernel shows none. Touches before
+    /// that are not seen. Up to 90%; the default is to sample none.
+    #[arg(long, value_name = "SHARE", value_parser = references, hide_short_help = true)]
+    references: Option<f64>,
 
     /// Count the applied scheme alone
     ///
@@ -115,6 +127,7 @@ impl Extend {
             memory: Memory::parse(&self.memory)?.absolute()?,
             memories: self.memories.clone(),
             replacement: self.replacement.clone(),
+            references: self.references,
             prefetch: (self.prefetch != "off").then(|| self.prefetch.clone()),
             write: self.write.clone(),
             judge: !self.applied_only,
@@ -144,6 +157,19 @@ fn predictor(text: &str) -> Result<String, String> {
         super::run::live(text, "off, ")?;
     }
     Ok(text.to_owned())
+}
+
+/// Returns the share of pages whose references are sampled.
+fn references(text: &str) -> Result<f64, String> {
+    let percent = text
+        .strip_suffix('%')
+        .map(|percent| percent.trim().parse::<f64>());
+    let Some(Ok(percent)) = percent else {
+        return Err(format!("`{text}` is no share; name one in percent, as 50%"));
+    };
+    let share = percent / 100.0;
+    Settings::check_references(share).map_err(|error| error.to_string())?;
+    Ok(share)
 }
 
 /// Checks a replacement policy, and returns it as it was written.

@@ -61,8 +61,10 @@ impl Memory for View<'_> {
         let known = &self.pages[page.index()];
         match known.state {
             State::Nowhere | State::Lost => Residence::Nowhere,
-            State::Resident if known.unseen => Residence::InTier,
-            State::Resident | State::Staged(_) | State::Fetching => Residence::InMemory,
+            State::Resident | State::Sampled(_) if known.unseen => Residence::InTier,
+            State::Resident | State::Sampled(_) | State::Staged(_) | State::Fetching => {
+                Residence::InMemory
+            }
             State::Slow | State::Coming | State::Held => Residence::InTier,
         }
     }
@@ -302,7 +304,9 @@ impl Pager {
         };
         let (passed, next) = ahead.reach(page);
         let written = !passed.is_empty() && passed.iter().all(|page| self.page(*page).dirty);
-        passed.into_iter().for_each(|passed| self.seen(passed));
+        for passed in passed {
+            self.seen(passed);
+        }
         self.used(page, outcome);
         (next, written)
     }
@@ -338,10 +342,11 @@ impl Pager {
         }
     }
 
-    /// A page that was mapped in advance was touched.
-    pub(super) fn seen(&mut self, page: PageId) {
+    /// A page was touched. If it was mapped in advance and this is its first touch, the policy and
+    /// the engine are told; returns whether that is so.
+    pub(super) fn seen(&mut self, page: PageId) -> bool {
         if !self.no_longer_unseen(page) {
-            return;
+            return false;
         }
         // The policy has let go of a page that leaves.
         let known = self.page(page);
@@ -349,6 +354,7 @@ impl Pager {
             self.touch(page, false);
         }
         self.used(page, Outcome::Used);
+        true
     }
 
     fn used(&mut self, page: PageId, outcome: Outcome) {

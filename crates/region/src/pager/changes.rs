@@ -142,6 +142,10 @@ impl Pager {
         match known.state {
             State::Nowhere => return,
             State::Resident => self.resident -= 1,
+            State::Sampled(_) => {
+                self.drop_sampled(page);
+                self.resident -= 1;
+            }
             State::Staged(slot) => self.staging.abandon(slot as usize),
             State::Held => {
                 self.release_held(page);

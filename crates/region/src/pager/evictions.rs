@@ -2,7 +2,6 @@
 
 use std::io;
 
-use terrace_policy::page::PAGE_BYTES;
 use terrace_policy::replacement::PageId;
 
 use super::{Filled, Known, Pager, State};
@@ -35,7 +34,7 @@ impl Pager {
         let mut leaving: Vec<PageId> = self.leaving.drain(..).collect();
         leaving.retain(|page| {
             let known = &self.pages[page.index()];
-            known.leaving && known.state == State::Resident
+            known.leaving && matches!(known.state, State::Resident | State::Sampled(_))
         });
         leaving.sort_unstable_by_key(|page| self.pages[page.index()].at);
         // A page that was dropped and has come again may be here twice.
@@ -58,24 +57,39 @@ impl Pager {
         self.leaving.extend(rest);
     }
 
-    /// Returns how many of these pages lie in a row from the first on.
+    /// Returns how many of these pages lie in a row from the first on: at their addresses, or one
+    /// that is sampled.
     fn neighbours(&self, pages: &[PageId]) -> usize {
-        let at = |page: PageId| self.pages[page.index()].at;
+        let known = |page: PageId| &self.pages[page.index()];
         let pairs = pages.windows(2);
-        1 + pairs
-            .take_while(|pair| at(pair[1]) == at(pair[0]) + 1)
-            .count()
+        let follows = |pair: &&[PageId]| {
+            let (one, next) = (known(pair[0]), known(pair[1]));
+            next.at == one.at + 1 && (one.state, next.state) == (State::Resident, State::Resident)
+        };
+        1 + pairs.take_while(follows).count()
+    }
+
+    /// Returns the address at which a page in DRAM lies that has not left.
+    pub(super) fn lies_at(&self, page: PageId) -> u64 {
+        match (self.pages[page.index()].state, &self.sampling) {
+            (State::Sampled(slot), Some(sampling)) => sampling.address(slot),
+            _ => self.address(page),
+        }
     }
 
     /// Moves pages in a row to the staging range, and returns how many are done with; `None` if the
     /// kernel is to be asked later.
     fn stage_neighbours(&mut self, pages: &[PageId]) -> Option<usize> {
         let start = self.staging.free().start;
-        match self.staging.take(self.address(pages[0]), pages) {
+        match self.staging.take(self.lies_at(pages[0]), pages) {
             Ok(0) => None,
             Ok(moved) => {
                 self.staged(&pages[..moved], start);
                 Some(moved)
+            }
+            // They are of two mappings, whose pages are not moved at once: the first goes alone.
+            Err(error) if pages.len() > 1 && error.raw_os_error() == Some(libc::EINVAL) => {
+                self.stage_neighbours(&pages[..1])
             }
             Err(error) => self.stage_stubborn(pages[0], error).then_some(1),
         }
@@ -94,10 +108,13 @@ impl Pager {
     /// Pages in a row are in the staging range, from a slot on.
     pub(super) fn staged(&mut self, pages: &[PageId], start: usize) {
         for (at, page) in pages.iter().enumerate() {
-            let known = self.page(*page);
+            let known = &mut self.pages[page.index()];
+            if let (State::Sampled(slot), Some(sampling)) = (known.state, &mut self.sampling) {
+                sampling.emptied(slot);
+            }
             known.state = State::Staged((start + at) as u32);
             known.leaving = false;
-            self.look_at_filled(*page, start + at);
+            known.look_at_filled(self.staging.contents(start + at));
         }
         self.resident -= pages.len();
     }
@@ -121,8 +138,9 @@ impl Pager {
         (known.leaving, known.kept) = (false, true);
     }
 
-    /// A resident page is no longer there.
-    fn gone(&mut self, page: PageId) {
+    /// A page that has not left is no longer there.
+    pub(super) fn gone(&mut self, page: PageId) {
+        self.drop_sampled(page);
         self.resident -= 1;
         self.footprint -= 1;
         self.unused(page);
@@ -246,16 +264,12 @@ impl Pager {
     /// # Errors
     /// Returns the kernel's.
     pub(super) fn move_back(&mut self, slot: usize, address: u64) -> io::Result<()> {
-        let from = self.staging.address(slot);
-        match self.uffd.move_pages(from, address, PAGE_BYTES) {
-            Ok(_) => self.staging.emptied(slot),
-            // It is shared since a fork, and not written meanwhile.
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                let from = self.staging.contents(slot).as_ptr();
-                self.uffd.copy(from, address, PAGE_BYTES, 0)?;
-                self.staging.empty(slot);
-            }
-            Err(error) => return Err(error),
+        match self
+            .uffd
+            .move_or_copy(self.staging.address(slot), address)?
+        {
+            true => self.staging.emptied(slot),
+            false => self.staging.empty(slot),
         }
         Ok(())
     }

@@ -71,6 +71,7 @@ impl Pager {
         match self.page(page).state {
             State::Nowhere => self.fill(page, fault),
             State::Resident => self.resident(page, fault),
+            State::Sampled(slot) => self.refer(page, slot, fault),
             State::Staged(slot) => self.return_staged(page, slot as usize, fault),
             State::Slow => self.fetch(page, fault),
             State::Fetching => {
@@ -278,7 +279,7 @@ impl Pager {
         mapped
     }
 
-    fn wake(&self, address: u64) {
+    pub(super) fn wake(&self, address: u64) {
         // It fails for ranges that no program can have.
         let _ = self.uffd.wake(address, PAGE_BYTES);
     }

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use terrace_policy::page::Page;
 use terrace_policy::replacement::PageId;
+use terrace_policy::write::Contents;
 
 use super::faults::{Mapped, ZEROS};
-use super::{Filled, Pager, State};
-use crate::staging::Staging;
+use super::{Filled, Known, Pager, State};
 
 /// Pages that are filled ahead at most, and the part of DRAM that they are at most.
 const MOST: usize = 32;
@@ -106,18 +106,6 @@ impl Pager {
         true
     }
 
-    /// Looks at a page that was filled ahead, now that nobody writes it any more.
-    pub(super) fn look_at_filled(&mut self, page: PageId, slot: usize) {
-        let known = &mut self.pages[page.index()];
-        if known.filled == Filled::No {
-            return;
-        }
-        known.dirty |= !is_zeros(&self.staging, slot);
-        if known.dirty || known.filled == Filled::Passed {
-            known.filled = Filled::No;
-        }
-    }
-
     /// Takes pages over from a parent, which counts those that it has filled for nothing.
     pub(super) fn take_filled_over(&mut self) {
         let ahead = self.pages.iter_mut();
@@ -126,8 +114,17 @@ impl Pager {
     }
 }
 
-fn is_zeros(staging: &Staging, slot: usize) -> bool {
-    *staging.contents(slot) == ZEROS.0
+impl Known {
+    /// Looks at what a page holds if it was filled ahead, now that nobody writes it any more.
+    pub(super) fn look_at_filled(&mut self, contents: &Contents) {
+        if self.filled == Filled::No {
+            return;
+        }
+        self.dirty |= *contents != ZEROS.0;
+        if self.dirty || self.filled == Filled::Passed {
+            self.filled = Filled::No;
+        }
+    }
 }
 
 #[cfg(test)]

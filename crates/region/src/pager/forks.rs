@@ -7,7 +7,7 @@ use terrace_policy::page::{PAGE_BYTES, Page};
 use terrace_policy::replacement::PageId;
 use terrace_policy::write::Contents;
 
-use super::{Fault, Pager};
+use super::{Fault, Pager, State};
 use crate::side::Side;
 use crate::uffd::Event;
 
@@ -77,6 +77,9 @@ impl Pager {
         }
         self.uffd = super::open().map_err(io::Error::other)?;
         self.staging.begin_anew().map_err(io::Error::other)?;
+        if let Some(sampling) = &mut self.sampling {
+            sampling.begin_anew().map_err(io::Error::other)?;
+        }
         for (start, end) in self.ranges.spans() {
             let (start, bytes) = (start.start(), end.start() - start.start());
             self.uffd.register(start, bytes)?;
@@ -121,6 +124,9 @@ impl Pager {
             let _ = unsafe { madvise(start.start() as *mut _, bytes, advice) };
         }
         self.staging.advise(advice);
+        if let Some(sampling) = &self.sampling {
+            sampling.advise(advice);
+        }
     }
 
     /// Stages a page that the kernel does not move because it is shared since a fork: it gets a
@@ -129,23 +135,40 @@ impl Pager {
     /// # Errors
     /// Returns the kernel's.
     pub(super) fn stage_shared(&mut self, page: PageId) -> io::Result<()> {
+        let slot = match self.page(page).state {
+            // Nobody writes it where it lies.
+            State::Sampled(_) => self.take_unshared(page)?,
+            _ => self.take_unprotected(page)?,
+        };
+        self.staged(&[page], slot);
+        Ok(())
+    }
+
+    /// Moves a page that the program may write meanwhile, and returns its slot.
+    fn take_unprotected(&mut self, page: PageId) -> io::Result<usize> {
         let address = self.address(page);
         let was_clean = !self.page(page).dirty;
         let before = was_clean.then(|| read(address)).flatten();
         // From here on its writes do not show.
         self.page(page).dirty = true;
         self.uffd.unprotect(address, PAGE_BYTES)?;
+        let slot = self.take_unshared(page)?;
+        let same = before.is_some_and(|before| *before == *self.staging.contents(slot));
+        self.page(page).dirty = !same;
+        Ok(slot)
+    }
+
+    /// Gives a page a copy of its own, and moves that; returns its slot.
+    fn take_unshared(&mut self, page: PageId) -> io::Result<usize> {
+        let address = self.lies_at(page);
         let (start, bytes) = (address as *mut _, PAGE_BYTES as usize);
         // SAFETY: as if the program wrote a byte of the page that is there, without a change to it.
         unsafe { madvise(start, bytes, Advice::LinuxPopulateWrite)? };
         let slot = self.staging.free().start;
-        if self.staging.take(address, &[page])? == 0 {
-            return Err(io::Error::from_raw_os_error(libc::EAGAIN));
+        match self.staging.take(address, &[page])? {
+            0 => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
+            _ => Ok(slot),
         }
-        let same = before.is_some_and(|before| *before == *self.staging.contents(slot));
-        self.page(page).dirty = !same;
-        self.staged(&[page], slot);
-        Ok(())
     }
 }
 

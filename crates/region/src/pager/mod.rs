@@ -1,8 +1,9 @@
 //! The pager: what happens to a page at a fault, at an eviction, and at the end of a transfer.
 //!
 //! It is stepped by one thread, and waits for nothing. `faults` serves faults, `ahead` brings pages
-//! in before them, `filling` fills pages before they are touched, `evictions` lets pages go, and
-//! `changes` follows what the program does to its mappings.
+//! in before them, `filling` fills pages before they are touched, `sampling` hears of touches of
+//! pages in DRAM, `evictions` lets pages go, and `changes` follows what the program does to its
+//! mappings.
 
 mod ahead;
 mod changes;
@@ -10,6 +11,7 @@ mod evictions;
 mod faults;
 mod filling;
 mod forks;
+mod sampling;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use std::time::Instant;
 use ahead::Ahead;
 use filling::Runs;
 use rustc_hash::FxHashMap;
+use sampling::Sampling;
 use terrace_base::{Error, Result};
 use terrace_policy::page::Page;
 use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
@@ -39,6 +42,8 @@ enum State {
     Nowhere,
     /// In DRAM, at its address.
     Resident,
+    /// In DRAM, in a slot that is not its address, so that its next touch shows.
+    Sampled(u32),
     /// In a slot of the staging range.
     Staged(u32),
     /// In the slow memory.
@@ -75,7 +80,7 @@ struct Known {
     dirty: bool,
     /// Whether the slow memory holds it, as it was when it last left.
     copied: bool,
-    /// Whether it is resident, and to be evicted.
+    /// Whether it is resident or sampled, and to be evicted.
     leaving: bool,
     /// Whether it is staged, and what it holds is being written.
     writing: bool,
@@ -84,7 +89,7 @@ struct Known {
     /// Whether it was mapped before it was touched, and is not known to have been touched.
     unseen: bool,
     filled: Filled,
-    /// Whether it is resident for good, beyond the bound, because it could not be evicted.
+    /// Whether it is resident or sampled for good, beyond the bound, as it could not be evicted.
     kept: bool,
 }
 
@@ -119,9 +124,11 @@ pub(crate) struct Pager {
     /// What is fetched ahead, if anything is.
     ahead: Option<Ahead>,
     runs: Runs,
+    /// What lies aside, if pages are sampled.
+    sampling: Option<Sampling>,
     judge: Option<Judge>,
     board: Arc<Board>,
-    /// Pages that the policy has evicted, and which are resident still.
+    /// Pages that the policy has evicted, and which are resident or sampled still.
     leaving: VecDeque<PageId>,
     /// Faults that wait for room in DRAM, or for the kernel.
     waiting: VecDeque<Fault>,
@@ -143,7 +150,7 @@ pub(crate) struct Pager {
     shared: bool,
     /// The bound of DRAM in pages.
     dram: usize,
-    /// Pages in DRAM at their addresses, and those on their way.
+    /// Pages in DRAM that have not left, and those on their way.
     resident: usize,
     /// Pages with contents.
     footprint: usize,
@@ -186,6 +193,9 @@ impl Pager {
                 Settings::LEAST_DRAM
             )));
         }
+        if let Some(share) = settings.references {
+            Settings::check_references(share)?;
+        }
         let shares = Shares::of(dram);
         let uffd = open()?;
         let policy = settings.replacement.policy(shares.policy, 0, None);
@@ -200,6 +210,7 @@ impl Pager {
             pages: Vec::new(),
             ahead: Ahead::new(settings.prefetch.as_ref(), dram)?,
             runs: Runs::default(),
+            sampling: Sampling::new(settings.references, shares.policy)?,
             policy: policy.map_err(Error::usage)?,
             store: Store::new(
                 settings.slow,
@@ -296,6 +307,7 @@ impl Pager {
                 self.missing(fault);
             }
         }
+        happened |= self.sample();
         self.prefetch();
         happened
     }
@@ -378,7 +390,7 @@ impl Pager {
     fn leave(&mut self, page: PageId) {
         self.page(page).leaving = true;
         match self.page(page).state {
-            State::Resident => self.leaving.push_back(page),
+            State::Resident | State::Sampled(_) => self.leaving.push_back(page),
             State::Held => self.let_go(page),
             _ => {}
         }
@@ -389,8 +401,9 @@ impl Pager {
         let known = self.page(page);
         known.state = State::Resident;
         known.dirty = dirty;
-        if known.leaving {
-            self.leaving.push_back(page);
+        match known.leaving {
+            true => self.leaving.push_back(page),
+            false => self.arrived(page),
         }
         self.figures.peak_dram = self.figures.peak_dram.max(self.in_dram() as u64);
     }

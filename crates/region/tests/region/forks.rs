@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -23,18 +24,25 @@ use crate::{disk, emulated, settings};
 /// How many generations of children there are.
 const GENERATIONS: u32 = 2;
 
+/// Held to read by a thread of the first process that forks it, and to write by a test that needs
+/// pages that are not shared: the kernel moves no others. A test can hold it only while no process
+/// is forked.
+pub static FORKING: RwLock<()> = RwLock::new(());
+
 /// A process that this one has forked.
 struct Child(libc::pid_t);
 
 impl Child {
     /// Forks a process that does this and ends; if one of its threads panics, it says why.
     fn run(act: impl FnOnce()) -> Self {
+        // The lock of a child can be one that a thread waits for which only its parent has.
+        let is_first = say_why_in_children() == std::process::id();
+        let _forking = is_first.then(|| FORKING.read().unwrap_or_else(PoisonError::into_inner));
         // SAFETY: what runs in the child takes only locks that its own thread holds, or that fork
         // resets.
         match unsafe { libc::fork() } {
             -1 => panic!("cannot fork: {}", std::io::Error::last_os_error()),
             0 => {
-                std::panic::set_hook(Box::new(|panic| say_why(&panic.to_string())));
                 let ended = catch_unwind(AssertUnwindSafe(act));
                 // SAFETY: ends this process, without the handlers of the test's.
                 unsafe { libc::_exit(i32::from(ended.is_err())) }
@@ -56,11 +64,25 @@ impl Child {
     }
 }
 
-/// Writes the reason of a child's panic to standard error itself: what the test's harness has
-/// captured is lost with the child.
-fn say_why(why: &str) {
-    let line = format!("child {}: {why}\n", std::process::id());
-    let _ = rustix::io::write(std::io::stderr(), line.as_bytes());
+/// Has the reason of a panic in a child be written to standard error itself: what the test's harness
+/// has captured is lost with the child. Returns the first process.
+///
+/// The hook is set before the first fork: another thread that panics at the moment of a fork holds
+/// its lock, and the child would wait for that thread, which it does not have.
+fn say_why_in_children() -> u32 {
+    static FIRST: OnceLock<u32> = OnceLock::new();
+    *FIRST.get_or_init(|| {
+        let first = std::process::id();
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| match std::process::id() {
+            id if id == first => usual(panic),
+            id => {
+                let line = format!("child {id}: {panic}\n");
+                let _ = rustix::io::write(std::io::stderr(), line.as_bytes());
+            }
+        }));
+        first
+    })
 }
 
 /// Pages of one thread, and their versions.

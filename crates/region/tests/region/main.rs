@@ -6,6 +6,7 @@ mod forks;
 mod mappings;
 #[path = "../common/oracle.rs"]
 mod oracle;
+mod sampled;
 mod swapped;
 
 use std::path::Path;

@@ -12,7 +12,7 @@ use terrace_region::slow::emulated::Emulated;
 use terrace_region::{Extension, Settings};
 
 use crate::faulty::{Fault, Faulty};
-use crate::{emulated, settings};
+use crate::{emulated, forks, settings};
 
 const PAGE: usize = 4096;
 
@@ -117,13 +117,21 @@ impl Adopted {
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn mappings_that_change() {
-    let extension = Extension::start(settings(64, "pcm")).unwrap();
-    std::thread::scope(|scope| {
-        for thread in 0..4 {
-            let extension = &extension;
-            scope.spawn(move || change_mappings(extension, thread));
-        }
-    });
+    for references in [None, Some(0.5)] {
+        let settings = Settings {
+            references,
+            ..settings(64, "pcm")
+        };
+        let extension = Extension::start(settings).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let extension = &extension;
+                scope.spawn(move || change_mappings(extension, thread));
+            }
+        });
+        let figures = extension.figures();
+        assert_eq!(figures.references > 0, references.is_some(), "{figures:?}");
+    }
 }
 
 fn change_mappings(extension: &Extension, thread: u64) {
@@ -224,12 +232,14 @@ fn staged_pages_come_back_after_a_fork() {
     let extension = Extension::start(settings(128, "pcm")).unwrap();
     let mut mapping = Adopted::new(&extension, 300);
     (0..300).for_each(|page| mapping.write(page, page as u64 + 1));
+    let forking = forks::FORKING.read();
     // SAFETY: the child makes no call but to end.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: as above.
         unsafe { libc::_exit(0) };
     }
+    drop(forking);
     // SAFETY: waits for a child of ours.
     let waited = unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
     assert_eq!(waited, child);
@@ -262,6 +272,24 @@ fn what_comes_while_a_mapping_moves_waits_for_what_has_left() {
     let figures = extension.figures();
     assert!(figures.peak_dram <= 1600, "{figures:?}");
     extension.while_suspended(|| mapping.check_all());
+    mapping.unmap(&extension, true);
+}
+
+/// The kernel moves no pages of two mappings at once. Each by itself, they leave.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn neighbours_of_two_mappings_leave() {
+    let extension = Extension::start(settings(1000, "pcm")).unwrap();
+    let mut mapping = Adopted::new(&extension, 4000);
+    // SAFETY: within the mapping, whose contents stay as they are.
+    let parted = unsafe { libc::madvise(mapping.start.cast(), 2000 * PAGE, libc::MADV_DONTDUMP) };
+    assert_eq!(parted, 0);
+    for word in 1..4 {
+        (0..4000).for_each(|page| mapping.write(page, word));
+        mapping.check_all();
+    }
+    let figures = extension.figures();
+    assert_eq!(figures.kept, 0, "{figures:?}");
     mapping.unmap(&extension, true);
 }
 

@@ -70,6 +70,8 @@ pub struct Plan {
     pub dram: u64,
     write: String,
     replacement: &'static str,
+    /// The share of pages whose references are sampled; `None` for none.
+    references: Option<f64>,
     /// The predictor of what is fetched ahead; `None` for nothing.
     prefetch: Option<&'static str>,
     /// The emulated technology; `None` for a file.
@@ -94,6 +96,7 @@ impl Plan {
         let policies: Vec<_> = replacement::REGISTRY.iter().filter(present).collect();
         let replacement = policies[below(policies.len())].name;
         let prefetch = [None, Some("stream"), Some("spatial"), Some("combo")][below(4)];
+        let references = [None, Some(0.1), Some(0.5), Some(Settings::MOST_REFERENCES)][below(4)];
         let technology = TECHNOLOGIES[below(TECHNOLOGIES.len())];
         let technology = match kind {
             Kind::Emulated => Some(technology),
@@ -118,6 +121,7 @@ impl Plan {
             dram,
             write: format!("{scheme}:pin={pin}"),
             replacement,
+            references,
             prefetch,
             technology,
             rates,
@@ -146,6 +150,7 @@ impl Plan {
         Settings {
             dram: Bytes::of_pages(self.dram),
             replacement: replacement::Spec::parse(self.replacement).unwrap(),
+            references: self.references,
             prefetch: self
                 .prefetch
                 .map(|name| prefetch::Spec::parse(name).unwrap()),

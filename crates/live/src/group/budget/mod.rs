@@ -163,7 +163,9 @@ impl Budget {
     /// Asks for a limit; returns whether it is set. Version 1 sets one that it has reached, version
     /// 2 sets any and goes on moving pages.
     fn ask(&self, limit: Bytes) -> Result<bool> {
-        let file = self.memory().join(self.either("memory.limit_in_bytes", "memory.high"));
+        let file = self
+            .memory()
+            .join(self.either("memory.limit_in_bytes", "memory.high"));
         match fs::write(&file, limit.0.to_string()) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(false),
             written => written.map(|()| true).or_fail(|| refusal(limit, &file)),
