@@ -337,7 +337,7 @@ proptest! {
         rate in 1..40_u64, fast in 1..40_u64, channels in 1..5_u32, sectors: bool,
     ) {
         let rows: Vec<_> = rows.into_iter().enumerate().map(|(at, (thread, page, line, write))| {
-            // A page is of one thread: which thread touches a shared one first depends on who waits.
+            // A page is of one thread: who touches a shared one first depends on who waits.
             let mut access = touch(thread, at as u64, 6 * page + u64::from(thread), write);
             access.address += 64 * line;
             access
