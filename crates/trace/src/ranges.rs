@@ -7,10 +7,11 @@ use std::os::unix::fs::FileExt;
 /// Bytes of a known length that are read at any place, for traces that do not lie in a file
 /// ([`open_ranges`](crate::open_ranges)).
 ///
-/// What is read is large: the description at the end of a trace, in two reads, and then a column of
-/// a row group at a time, which has some hundred KiB to some MiB where the row group has 2^20 rows.
-/// Columns that are not wanted are never asked for. A read comes after the one before has ended,
-/// and an error ends the trace: an implementation for a network tries again by itself.
+/// The description at the end of a trace is read first, in two reads, and then a column of a row
+/// group at a time. Of 2^20 rows, which a row group of ours has, that is about 8 MiB at most, 32
+/// MiB of the words of contents, and half a KiB where all values are equal. Columns that are not
+/// wanted are never asked for. A read comes after the one before has ended, and an error ends the
+/// trace: an implementation for a network tries again by itself.
 ///
 /// ```
 /// use std::io;
@@ -44,12 +45,12 @@ pub trait Ranges: Send + Sync {
     /// The reason why it is not known, for people.
     fn length(&self) -> io::Result<u64>;
 
-    /// Fills all of `buffer`, which is never empty, with the bytes from `offset` on. They lie within
-    /// the length.
+    /// Fills all of `buffer`, which is never empty, with the bytes from `offset` on. They lie
+    /// within the length.
     ///
     /// # Errors
-    /// The reason why they cannot be read, for people; [`io::ErrorKind::UnexpectedEof`] if the bytes
-    /// end before the buffer is full.
+    /// The reason why they cannot be read, for people; [`io::ErrorKind::UnexpectedEof`] if the
+    /// bytes end before the buffer is full.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
