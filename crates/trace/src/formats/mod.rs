@@ -14,6 +14,7 @@ pub mod perf;
 pub mod vscsi;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use terrace_base::{Error, Result};
 
@@ -24,6 +25,7 @@ use crate::format::{Content, Field, Format};
 use crate::input::Input;
 use crate::object_pages::placed;
 use crate::objects::{Extent, Objects};
+use crate::ranges::Ranges;
 use crate::reading::Reading;
 use crate::sound::sound;
 use crate::source::{Sink, Source};
@@ -121,6 +123,21 @@ pub fn open_in(path: &Path, reading: &Reading, columns: Columns) -> Result<Box<d
             format!("say which it is: {}", names(Format::ALL).join(", "))
         }),
     }
+}
+
+/// Opens a trace of the native format whose bytes lie anywhere, and reads of it what these columns
+/// need. Errors call it `name`, which may be an address such as `s3://traces/a.parquet`.
+///
+/// # Errors
+/// Returns a failure if the bytes cannot be read, or are no trace of the native format.
+pub fn open_ranges(
+    name: &str,
+    ranges: Arc<dyn Ranges>,
+    columns: Columns,
+) -> Result<Box<dyn Source>> {
+    let name = Path::new(name);
+    let source = native::open_ranges(name, ranges, columns)?;
+    Ok(checked(name, source, native::FORMAT, &Reading::default()))
 }
 
 impl Reading {

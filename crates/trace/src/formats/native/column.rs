@@ -1,9 +1,6 @@
 //! One column of one row group, read into the vectors of a block.
 
-use std::fs::File;
-use std::io;
 use std::mem;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -31,10 +28,10 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Reads the bytes of the column, which are checked to lie in `file`, and looks at nothing. The
-    /// pages of a file of our `own` are in the encodings that its description names.
+    /// Takes the bytes of the column, and looks at nothing. The pages of a file of our `own` are in
+    /// the encodings that its description names.
     pub(super) fn open(
-        file: &File,
+        bytes: Vec<u8>,
         chunk: &ColumnChunkMetaData,
         rows: usize,
         own: bool,
@@ -45,7 +42,7 @@ impl Column {
         }
         let levels = (descriptor.max_def_level() > 0).then(Vec::new);
         Ok(Self {
-            values: values(file, chunk, rows, own)?,
+            values: values(bytes, chunk, rows, own)?,
             levels,
             signed: !own && is_signed(&descriptor),
             narrow: Vec::new(),
@@ -54,7 +51,7 @@ impl Column {
 
     /// The same of a column with a list a row.
     pub(super) fn of_lists(
-        file: &File,
+        bytes: Vec<u8>,
         chunk: &ColumnChunkMetaData,
         rows: usize,
         own: bool,
@@ -63,7 +60,7 @@ impl Column {
         if (descriptor.max_rep_level(), descriptor.max_def_level()) != (1, 1) {
             return Err(general("it is not a list a row"));
         }
-        values(file, chunk, rows, own)
+        values(bytes, chunk, rows, own)
     }
 
     /// Replaces `into` by the next `rows` values of 64 bits.
@@ -183,16 +180,13 @@ fn expect_none(negative: bool) -> Result<()> {
 
 /// Returns a reader of the pages of a column.
 fn values(
-    file: &File,
+    bytes: Vec<u8>,
     chunk: &ColumnChunkMetaData,
     rows: usize,
     own: bool,
 ) -> Result<ColumnReader> {
-    let (start, length) = chunk.byte_range();
-    let mut bytes = vec![0; length as usize];
-    file.read_exact_at(&mut bytes, start)?;
     let chunk_bytes = Arc::new(Chunk {
-        start,
+        start: chunk.byte_range().0,
         bytes: bytes.into(),
     });
     let pages = unpanicked(|| SerializedPageReader::new(chunk_bytes, chunk, rows, None))?;
@@ -298,10 +292,6 @@ pub(super) fn reason(error: &ParquetError) -> String {
         ParquetError::General(what) if OWN.contains(&&**what) => what.clone(),
         ParquetError::NYI(_) => "it is encoded or packed in a way that is not read".to_owned(),
         ParquetError::EOF(_) | ParquetError::NeedMoreData(_) => "it ends too early".to_owned(),
-        ParquetError::External(error) => match error.downcast_ref::<io::Error>() {
-            Some(error) if error.raw_os_error().is_some() => error.to_string(),
-            _ => "its bytes are damaged".to_owned(),
-        },
         _ => "its bytes are damaged".to_owned(),
     }
 }

@@ -78,6 +78,7 @@ mod writer;
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use layout::NAME;
 use terrace_base::{Context, Error, Result};
@@ -87,6 +88,7 @@ use crate::access::Columns;
 use crate::compression::Compression;
 use crate::format::{Content, Declaration, Field, Format};
 use crate::input::Input;
+use crate::ranges::Ranges;
 use crate::source::{Sink, Source};
 use crate::spooled::{Spooled, place};
 
@@ -115,7 +117,16 @@ fn open(input: Input, columns: Columns) -> Result<Box<dyn Source>> {
         Some(_) => File::open(place(&path)).or_fail(|| cannot(&path))?,
         None => Spooled::spool(&path, input)?.into_file(),
     };
-    reader::open(&path, file, columns)
+    open_ranges(&path, Arc::new(file), columns)
+}
+
+/// Opens the trace that errors call `name`.
+pub(super) fn open_ranges(
+    name: &Path,
+    ranges: Arc<dyn Ranges>,
+    columns: Columns,
+) -> Result<Box<dyn Source>> {
+    reader::open(name, ranges, columns)
 }
 
 fn cannot(path: &Path) -> String {

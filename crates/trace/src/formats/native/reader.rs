@@ -1,17 +1,21 @@
 //! Reading the native format.
 
-use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::Compression;
+use parquet::column::reader::ColumnReader;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::FOOTER_SIZE;
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader,
+};
 use parquet::file::statistics::Statistics;
 use terrace_base::{Context, Error, Result};
 
 use super::allocations;
-use super::column::{Column, reason, unpanicked};
+use super::column::{Column, general, reason, unpanicked};
 use super::layout::{COLUMNS, DEPENDS, INDEX, Layout, NAME, VALUE, VERSION_KEY, ZEROS};
 use super::lists::Lists;
 use super::table::{self, Event};
@@ -20,6 +24,7 @@ use crate::allocation::Allocations;
 use crate::discard::Discard;
 use crate::objects::{self, Objects};
 use crate::order::Order;
+use crate::ranges::{self, Ranges};
 use crate::source::{Meta, Source, made};
 use crate::tally::Tally;
 use crate::text;
@@ -48,7 +53,7 @@ const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
 /// Reads a Parquet file, a row group after the other.
 struct Reader {
     path: PathBuf,
-    file: File,
+    ranges: Arc<dyn Ranges>,
     parquet: ParquetMetaData,
     /// What was given back before rows that were not read yet, in their order.
     discards: std::iter::Peekable<std::vec::IntoIter<Discard>>,
@@ -62,6 +67,8 @@ struct Reader {
     wanted: Columns,
     next_group: usize,
     group: Group,
+    /// What went wrong, after which nothing is read.
+    failure: Option<Error>,
 }
 
 /// The open row group. Columns that are not wanted are `None`.
@@ -80,11 +87,14 @@ struct Group {
     changes: Option<Lists>,
 }
 
-/// Opens a file.
-pub(super) fn open(path: &Path, file: File, wanted: Columns) -> Result<Box<dyn Source>> {
-    let bytes = file.metadata().or_fail(|| super::cannot(path))?.len();
-    let parquet = unpanicked(|| ParquetMetaDataReader::new().parse_and_finish(&file))
-        .map_err(|_| no_parquet(path, bytes))?;
+/// Opens a trace.
+pub(super) fn open(
+    path: &Path,
+    ranges: Arc<dyn Ranges>,
+    wanted: Columns,
+) -> Result<Box<dyn Source>> {
+    let bytes = ranges.length().or_fail(|| super::cannot(path))?;
+    let parquet = description(path, &*ranges, bytes)?;
     check(path, &parquet, bytes)?;
     let allocations = allocations_of(path, &parquet)?;
     let meta = meta(&parquet, allocations);
@@ -92,7 +102,7 @@ pub(super) fn open(path: &Path, file: File, wanted: Columns) -> Result<Box<dyn S
     let orders: Vec<Order> = events(path, &parquet)?;
     let mut reader = Reader {
         path: path.to_owned(),
-        file,
+        ranges,
         own: is_own(&parquet),
         parquet,
         discards: discards.into_iter().peekable(),
@@ -104,12 +114,48 @@ pub(super) fn open(path: &Path, file: File, wanted: Columns) -> Result<Box<dyn S
         },
         next_group: 0,
         group: Group::default(),
+        failure: None,
     };
     Ok(made(meta, move |block| reader.read(block)))
 }
 
+/// Reads the description at the end: its length and a mark come last, behind it.
+fn description(path: &Path, ranges: &dyn Ranges, bytes: u64) -> Result<ParquetMetaData> {
+    let absent = || no_parquet(path, bytes);
+    let before = |end: u64, length: usize| -> Result<(u64, Vec<u8>)> {
+        let begin = end.checked_sub(length as u64).ok_or_else(absent)?;
+        let read = ranges::read(ranges, begin, length).map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => absent(),
+            _ => Error::failure(format!("{}: {e}", super::cannot(path))),
+        })?;
+        Ok((begin, read))
+    };
+    let (end, tail) = before(bytes, FOOTER_SIZE)?;
+    let tail = FooterTail::try_from(&tail[..]).map_err(|_| absent())?;
+    if tail.is_encrypted_footer() {
+        return Err(absent());
+    }
+    let (_, description) = before(end, tail.metadata_length())?;
+    let parsed = unpanicked(|| ParquetMetaDataReader::decode_metadata(&description));
+    parsed.map_err(|_| absent())
+}
+
 impl Reader {
+    /// Reads the next rows. An error comes again with every further read: what follows would not be
+    /// the next rows.
     fn read(&mut self, block: &mut Block) -> Result<()> {
+        let read = match &self.failure {
+            Some(failure) => Err(failure.clone()),
+            None => self.next_rows(block),
+        };
+        if let Err(failure) = &read {
+            block.clear();
+            self.failure = Some(failure.clone());
+        }
+        read
+    }
+
+    fn next_rows(&mut self, block: &mut Block) -> Result<()> {
         while self.group.rows_left == 0 {
             if !self.next_group()? {
                 block.clear();
@@ -166,7 +212,7 @@ impl Reader {
             return Ok(None);
         };
         let rows = self.parquet.row_group(group).num_rows() as usize;
-        Column::open(&self.file, chunk, rows, self.own)
+        Column::open(self.bytes(group, name, chunk)?, chunk, rows, self.own)
             .map(Some)
             .map_err(|e| self.corrupt(group, name, &e))
     }
@@ -177,15 +223,32 @@ impl Reader {
             return Ok(None);
         }
         let rows = self.parquet.row_group(group).num_rows() as usize;
-        let column = |name| {
-            let opened = chunk(&self.parquet, group, name)
-                .map(|chunk| Column::of_lists(&self.file, chunk, rows, self.own));
-            let opened = opened.transpose();
-            opened.map_err(|e| self.corrupt(group, name, &e))
+        let column = |name| -> Result<Option<ColumnReader>> {
+            let Some(chunk) = chunk(&self.parquet, group, name) else {
+                return Ok(None);
+            };
+            Column::of_lists(self.bytes(group, name, chunk)?, chunk, rows, self.own)
+                .map(Some)
+                .map_err(|e| self.corrupt(group, name, &e))
         };
         let plain = |name| self.column(group, name, true);
         let (version, checksum) = (plain("version")?, plain("checksum")?);
         Ok(Lists::of(version, checksum, column(INDEX)?, column(VALUE)?))
+    }
+
+    /// Reads a column of a row group, all of it at once.
+    fn bytes(&self, group: usize, name: &str, chunk: &ColumnChunkMetaData) -> Result<Vec<u8>> {
+        let (offset, length) = chunk.byte_range();
+        let read = ranges::read(&*self.ranges, offset, length as usize);
+        read.map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                self.corrupt(group, name, &general("it ends too early"))
+            }
+            _ => Error::failure(format!(
+                "{} in its column {name} at offset {offset}: {e}",
+                super::cannot(&self.path)
+            )),
+        })
     }
 
     fn corrupt(&self, group: usize, name: &str, error: &ParquetError) -> Error {
