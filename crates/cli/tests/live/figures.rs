@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -18,6 +18,14 @@ impl Machine {
     fn file(&self, name: &str) -> PathBuf {
         self.state.path().join(name)
     }
+}
+
+/// Starts a command that can be interrupted, and says what it says in a file.
+fn begin(mut command: Command, errors: &Path) -> Child {
+    interruptible(&mut command);
+    let command = command.stdin(Stdio::null());
+    let command = command.stderr(fs::File::create(errors).unwrap());
+    command.spawn().unwrap()
 }
 
 /// A group whose processes write to a disk as slowly as is said.
@@ -253,12 +261,7 @@ fn a_server_is_measured_as_it_runs() {
         "-c",
         &script,
     ]);
-    interruptible(&mut command);
-    let run = command
-        .stdin(Stdio::null())
-        .stderr(fs::File::create(&errors).unwrap())
-        .spawn()
-        .unwrap();
+    let run = begin(command, &errors);
     let said = || fs::read_to_string(&errors).unwrap();
     wait_for("the server to have its budget, and to fault", || {
         let said = said();
@@ -315,12 +318,7 @@ fn a_server_gets_its_budget_on_a_slow_disk() {
         "1000000",
     ]);
     slow.is_of(&mut command);
-    interruptible(&mut command);
-    let mut run = command
-        .stdin(Stdio::null())
-        .stderr(fs::File::create(&errors).unwrap())
-        .spawn()
-        .unwrap();
+    let mut run = begin(command, &errors);
     wait_for("the server to have its budget", || {
         let said = fs::read_to_string(&errors).unwrap();
         assert!(!said.contains("runs on without a limit"), "{said}");
