@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use terrace_base::{Bytes, Result};
 
 use super::life::Held;
+use super::pressure::Pressure;
 use super::steering::leave_lesson;
 use super::{Event, Observer, Outcome, Session, Status, Way};
 use crate::group::accounts::Accounts;
@@ -134,8 +135,8 @@ impl Session {
         if let Some(tier) = self.far.swap() {
             tier.follow(Some(SwapCounter::of(budget)));
         }
-        let began = Instant::now();
-        budget.lower(limits)?;
+        let (began, mut pressure) = (Instant::now(), Pressure::default());
+        budget.lower(limits, || pressure.apply(&budget.processes()))?;
         observer(Event::Notice(&format!(
             "it has its budget, after {:.1} s",
             began.elapsed().as_secs_f64()

@@ -12,6 +12,7 @@ mod far;
 mod life;
 mod limits_seen;
 mod measured;
+mod pressure;
 mod steering;
 mod way;
 

@@ -116,14 +116,14 @@ impl Budget {
     /// the tier, and the machine has time for others in between. If the program has ended, that is
     /// no error.
     ///
-    /// A step that is not taken is halved. Version 1 refuses a limit that its reclaim does not
-    /// reach, and the program meanwhile fetches what was moved: a large step is lost to a program
-    /// that fetches faster than the tier is written, a small one holds what was reached.
+    /// Version 1 refuses a limit that its reclaim does not reach, as of a program that fetches
+    /// faster than the tier is written. Then `press` is to page out some of the program's memory,
+    /// whatever is less by then is kept, and the next step is half as large.
     ///
     /// # Errors
     /// A failure if its memory does not become less any more, as if it is locked, or a limit is
     /// refused.
-    pub fn lower(&self, limits: Limits) -> Result<()> {
+    pub fn lower(&self, limits: Limits, mut press: impl FnMut()) -> Result<()> {
         let below = |charged: Bytes, step: Bytes| {
             let less = Bytes(charged.0.saturating_sub(step.0));
             limits.dram.max(less)
@@ -133,20 +133,17 @@ impl Budget {
         loop {
             let taken = self.ask(limit)?;
             let charged = self.charged();
-            if taken && charged.0 <= limit.0.saturating_add(MARGIN.0) {
-                if limit == limits.dram {
-                    return self.limit(limits);
-                }
-                (step, tries) = (Bytes(step.0 * 2).min(STEP), 0);
+            let reached = taken && charged.0 <= limit.0.saturating_add(MARGIN.0);
+            if reached && limit == limits.dram {
+                return self.limit(limits);
+            }
+            if reached && limit.0 + SMALLEST_STEP.0 <= least.0 {
+                (step, tries, least) = (Bytes(step.0 * 2).clamp(SMALLEST_STEP, STEP), 0, limit);
                 limit = below(charged.min(limit), step);
                 continue;
             }
             if self.processes().is_empty() {
                 return Ok(());
-            }
-            if !taken {
-                step = Bytes(step.0 / 2).max(SMALLEST_STEP);
-                limit = below(charged, step);
             }
             tries = if charged < least { 0 } else { tries + 1 };
             least = least.min(charged);
@@ -157,6 +154,14 @@ impl Budget {
                 )));
             }
             std::thread::sleep(PAUSE);
+            if !taken || reached {
+                press();
+                step = match step > SMALLEST_STEP {
+                    true => Bytes(step.0 / 2),
+                    false => Bytes(0),
+                };
+                limit = below(self.charged(), step);
+            }
         }
     }
 

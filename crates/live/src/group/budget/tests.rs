@@ -99,13 +99,13 @@ fn the_limit_of_a_program_that_runs_is_lowered_in_steps() {
     };
     // Nobody is in the group: what is asked for is the first step, and the program has ended.
     fs::write(group.join("memory.current"), (150_u64 << 20).to_string()).unwrap();
-    budget.lower(limits).unwrap();
+    budget.lower(limits, || ()).unwrap();
     let high = || fs::read_to_string(group.join("memory.high")).unwrap();
     assert_eq!(high(), (118_u64 << 20).to_string());
     assert!(!group.join("memory.max").exists(), "it would kill at once");
     // Somebody is, whose memory does not leave.
     fs::write(group.join("cgroup.procs"), "1\n").unwrap();
-    let error = budget.lower(limits).unwrap_err().to_string();
+    let error = budget.lower(limits, || ()).unwrap_err().to_string();
     assert!(
         error.starts_with("150 MiB of the program's memory stay"),
         "{error}"
@@ -113,7 +113,7 @@ fn the_limit_of_a_program_that_runs_is_lowered_in_steps() {
     budget.unlimit();
     assert_eq!(high(), "max");
     fs::write(group.join("memory.current"), (40_u64 << 20).to_string()).unwrap();
-    budget.lower(limits).unwrap();
+    budget.lower(limits, || ()).unwrap();
     assert_eq!(high(), (50_u64 << 20).to_string());
     assert!(group.join("memory.max").exists());
 }
