@@ -116,9 +116,9 @@ impl Budget {
     /// the tier, and the machine has time for others in between. If the program has ended, that is
     /// no error.
     ///
-    /// Version 1 refuses a limit that its reclaim does not reach, as of a program that fetches
-    /// faster than the tier is written. Then `press` is to page out some of the program's memory,
-    /// whatever is less by then is kept, and the next step is half as large.
+    /// Version 1 refuses a limit that its reclaim does not reach, as of a program that touches all
+    /// of its memory between two looks of the kernel. Then `press` is to page out some of the
+    /// program's memory, what is less by that is kept, and the next step is half as large.
     ///
     /// # Errors
     /// A failure if its memory does not become less any more, as if it is locked, or a limit is
