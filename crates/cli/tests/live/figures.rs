@@ -242,7 +242,7 @@ fn a_server_is_measured_as_it_runs() {
         starts.display(),
         example("walk")
     );
-    let mut command = machine.command(&[
+    let command = machine.command(&[
         "run",
         "--dram",
         "50%",

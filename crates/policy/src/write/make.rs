@@ -4,6 +4,9 @@ use super::Coder;
 use crate::params::{ON_OFF, Params};
 use crate::registry;
 
+/// What lays pages down, or a message about one of its settings.
+pub type MadeCoder = Result<Box<dyn Coder>, String>;
+
 /// Constructor of a scheme.
 #[derive(Clone, Copy)]
 pub struct Make {
@@ -14,7 +17,7 @@ pub struct Make {
     /// EPYC these are.
     pub nanos: u32,
     /// Makes what lays pages down, by its own settings.
-    pub coder: &'static (dyn Fn(&mut Params) -> Result<Box<dyn Coder>, String> + Send + Sync),
+    pub coder: &'static (dyn Fn(&mut Params) -> MadeCoder + Send + Sync),
 }
 
 /// A scheme in the registry.
