@@ -365,6 +365,7 @@ fn a_child_that_is_not_followed_ends_at_the_first_touch_and_harms_nobody() {
         let extension = Extension::start(Settings::new(Bytes::of_pages(16), slow)).unwrap();
         let mut mapping = Adopted::new(&extension, 100);
         (0..100).for_each(|page| mapping.write(page, page as u64 + 1));
+        let forking = FORKING.read();
         // SAFETY: the child makes no call but to end.
         let child = unsafe {
             match by_call {
@@ -379,6 +380,7 @@ fn a_child_that_is_not_followed_ends_at_the_first_touch_and_harms_nobody() {
                 libc::_exit(0);
             }
         }
+        drop(forking);
         let status = Child(child).status();
         assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV);
         mapping.check_all();
