@@ -64,8 +64,8 @@ impl Child {
     }
 }
 
-/// Has the reason of a panic in a child be written to standard error itself: what the test's harness
-/// has captured is lost with the child. Returns the first process.
+/// Has the reason of a panic in a child be written to standard error itself: what the test's
+/// harness has captured is lost with the child. Returns the first process.
 ///
 /// The hook is set before the first fork: another thread that panics at the moment of a fork holds
 /// its lock, and the child would wait for that thread, which it does not have.
