@@ -280,6 +280,20 @@ fn with_every_policy_and_the_least_dram() {
     }
 }
 
+/// What lies aside is let go with its memory.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn slots_of_unmapped_memory_are_used_again() {
+    let extension = Extension::start(sampling(DRAM, "clock", 0.5)).unwrap();
+    for _ in 0..5 {
+        let before = figures(&extension).sampled;
+        let mut region = extension.map(Bytes::of_pages(PAGES.into())).unwrap();
+        exercise(&mut region, 1, 1000, 8);
+        let sampled = figures(&extension).sampled - before;
+        assert!(sampled > 100, "{sampled}");
+    }
+}
+
 /// Threads that touch the same pages at the moment at which these are taken away or come back.
 #[test]
 #[ignore = "needs root: userfaultfd"]
