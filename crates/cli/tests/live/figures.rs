@@ -20,7 +20,7 @@ impl Machine {
     }
 }
 
-/// Starts a command that can be interrupted, and says what it says in a file.
+/// Starts a command that can be interrupted, and that writes its standard error to a file.
 fn begin(mut command: Command, errors: &Path) -> Child {
     interruptible(&mut command);
     let command = command.stdin(Stdio::null());
@@ -28,7 +28,7 @@ fn begin(mut command: Command, errors: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// A group whose processes write to a disk as slowly as is said.
+/// A group of processes that can write only so many bytes a second to a disk.
 struct SlowDisk(PathBuf);
 
 impl SlowDisk {
@@ -294,7 +294,7 @@ fn a_server_is_measured_as_it_runs() {
     );
 }
 
-/// Its disk takes so many bytes a second: less than it would fetch from there.
+/// The disk of the tier takes 2 MB a second, and the program fetches more from there.
 #[test]
 #[ignore = "needs root and swap; run by make test-root"]
 fn a_server_gets_its_budget_on_a_slow_disk() {

@@ -9,10 +9,9 @@ use std::fs::File;
 use terrace_policy::{Page, Space};
 
 use crate::fetch::advice::Advisor;
-use crate::watch::pagemap::{is_own_alone, private, read_entries};
+use crate::watch::pagemap::{is_own_alone, pages, private};
 
-/// Pages of each process that are paged out at once, and entries of its table that are read at
-/// once.
+/// Pages of each process that are paged out at once.
 const PAGES: usize = 256;
 
 /// Pages out a little of a program again and again: what is written the first time is let go at a
@@ -34,25 +33,13 @@ impl Pressure {
 
 /// Returns the first pages of a process that are in memory and its own alone.
 fn first_pages(space: Space) -> Vec<Page> {
-    let mut pages = Vec::new();
     let Ok(tables) = File::open(format!("/proc/{}/pagemap", space.0)) else {
-        return pages;
+        return Vec::new();
     };
-    let mut entries = [0; PAGES];
-    for range in private(space) {
-        let mut first = range.start;
-        while first < range.end && pages.len() < PAGES {
-            let count = PAGES.min((range.end - first) as usize);
-            let Some(read) = read_entries(&tables, first, &mut entries[..count]) else {
-                break;
-            };
-            let numbered = (first..).map(Page).zip(&entries[..read]);
-            pages.extend(numbered.filter_map(|(page, entry)| is_own_alone(*entry).then_some(page)));
-            first += read as u64;
-        }
-    }
-    pages.truncate(PAGES);
-    pages
+    let all = private(space).into_iter();
+    let all = all.flat_map(|range| pages(&tables, range));
+    let own = all.filter_map(|(page, entry)| is_own_alone(entry).then_some(page));
+    own.take(PAGES).collect()
 }
 
 #[cfg(test)]

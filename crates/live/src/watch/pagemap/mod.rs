@@ -333,6 +333,21 @@ fn read_pages(
     Some(entries)
 }
 
+/// Returns the pages of a range with their entries, which are read a slice at a time as they are
+/// asked for; they end early with their process.
+pub(crate) fn pages(tables: &File, range: Range<u64>) -> impl Iterator<Item = (Page, u64)> {
+    let mut first = range.start;
+    let slices = std::iter::from_fn(move || {
+        let mut entries = [0; SLICE as usize];
+        let count = SLICE.min(range.end - first) as usize;
+        let read = read_entries(tables, first, &mut entries[..count])?;
+        let slice = (first..).map(Page).zip(entries).take(read);
+        first += read as u64;
+        Some(slice)
+    });
+    slices.flatten()
+}
+
 /// Reads the entries of the pages from `first` on, of `SLICE` pages at most; returns their number,
 /// at least one.
 pub(crate) fn read_entries(file: &File, first: u64, entries: &mut [u64]) -> Option<usize> {
