@@ -15,7 +15,7 @@ use terrace_base::{Context, Result, lock};
 use terrace_policy::page::Page;
 
 use crate::descriptor::Kept;
-use crate::end::give_up;
+use crate::end::{give_up, say};
 use crate::pager::Pager;
 use crate::side::Side;
 use crate::signals::spawn;
@@ -187,7 +187,10 @@ impl Resting<'_> {
         };
         match (went_on, side) {
             (Ok(()), _) => {}
-            (Err(_), Side::Child) if self.running.withdraw() => {}
+            (Err(error), Side::Child) if self.running.withdraw() => say(&format!(
+                "a forked child does not have its parent's extended memory, and ends if it \
+                 touches it: {error}"
+            )),
             (Err(error), _) => {
                 give_up(&format!(
                     "extended memory cannot go on after a fork: {error}"

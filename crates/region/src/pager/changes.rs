@@ -103,13 +103,15 @@ impl Pager {
     pub(super) fn unmapped(&mut self, start: Page, end: Page) {
         for extent in self.ranges.within(start, end) {
             let bytes = extent.pages * PAGE_BYTES;
-            // Only registered memory can be protected; that it is does no harm.
-            let asked = self.uffd.protect(extent.start.start(), bytes);
+            let start = extent.start.start();
+            // Only registered memory can be protected, and what another userfaultfd has cannot be
+            // registered. Neither does harm to memory that is this one's.
+            let asked = self.uffd.protect(start, bytes);
+            let asked = asked.and_then(|()| self.uffd.register(start, bytes));
             match asked.map_err(|error| error.raw_os_error()) {
                 Ok(()) => {}
                 Err(Some(libc::EAGAIN)) => {
-                    let end = extent.start.start() + bytes;
-                    self.unmapped.push((extent.start.start(), end));
+                    self.unmapped.push((start, start + bytes));
                 }
                 Err(_) => self.release(extent.start, Page(extent.start.0 + extent.pages)),
             }

@@ -16,6 +16,7 @@ use terrace_policy::{prefetch, write};
 use terrace_region::slow::Slow;
 use terrace_region::{Extension, Figures, Region, Settings};
 
+use crate::alone::alone;
 use crate::faulty::{Fault, Faulty};
 use crate::mappings::Adopted;
 use crate::oracle::{PAGE, contents};
@@ -30,11 +31,11 @@ const GENERATIONS: u32 = 2;
 pub static FORKING: RwLock<()> = RwLock::new(());
 
 /// A process that this one has forked.
-struct Child(libc::pid_t);
+pub struct Child(libc::pid_t);
 
 impl Child {
     /// Forks a process that does this and ends; if one of its threads panics, it says why.
-    fn run(act: impl FnOnce()) -> Self {
+    pub fn run(act: impl FnOnce()) -> Self {
         // The lock of a child can be one that a thread waits for which only its parent has.
         let is_first = say_why_in_children() == std::process::id();
         let _forking = is_first.then(|| FORKING.read().unwrap_or_else(PoisonError::into_inner));
@@ -58,7 +59,7 @@ impl Child {
         status
     }
 
-    fn expect_success(self) {
+    pub fn expect_success(self) {
         let status = ExitStatus::from_raw(self.status());
         assert!(status.success(), "a child ended with {status}");
     }
@@ -394,6 +395,13 @@ fn a_child_that_is_not_followed_ends_at_the_first_touch_and_harms_nobody() {
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn children_go_on_without_what_is_unmapped_at_that_moment() {
+    alone(
+        "forks::children_go_on_without_what_is_unmapped_at_that_moment",
+        fork_while_memory_is_unmapped,
+    );
+}
+
+fn fork_while_memory_is_unmapped() {
     let extension = Extension::start(settings(100, "pcm")).unwrap();
     let mut region = extension.map(Bytes::of_pages(200)).unwrap();
     let mut part = Part::new(region.as_mut_slice(), 12);

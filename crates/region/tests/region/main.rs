@@ -1,5 +1,6 @@
 //! Regions on the kernel's userfaultfd: no byte is ever wrong.
 
+mod alone;
 mod faulty;
 mod filled;
 mod forks;

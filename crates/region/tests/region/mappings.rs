@@ -3,14 +3,18 @@
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use terrace_base::{Bytes, Nanos};
 use terrace_device::Timing;
 use terrace_region::slow::emulated::Emulated;
+use terrace_region::slow::{Buffer, Done, Slow, Wait, Write};
 use terrace_region::{Extension, Settings};
 
+use crate::alone::alone;
 use crate::faulty::{Fault, Faulty};
 use crate::{emulated, forks, settings};
 
@@ -31,15 +35,23 @@ impl Adopted {
 
     /// Makes the mapping alone. It is not memory of a heap, which would use it again as it is then.
     fn not_yet(pages: usize) -> Self {
+        Self::not_yet_at(ptr::null_mut(), pages).unwrap()
+    }
+
+    /// Makes the mapping at an address, or anywhere at null; `None` if it cannot be there.
+    fn not_yet_at(address: *mut u8, pages: usize) -> Option<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping.
-        let start = unsafe { libc::mmap(ptr::null_mut(), pages * PAGE, access, flags, -1, 0) };
-        assert_ne!(start, libc::MAP_FAILED);
-        Self {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let flags = match address.is_null() {
+            true => flags & !libc::MAP_FIXED_NOREPLACE,
+            false => flags,
+        };
+        // SAFETY: a new mapping, in place of none.
+        let start = unsafe { libc::mmap(address.cast(), pages * PAGE, access, flags, -1, 0) };
+        (start != libc::MAP_FAILED).then(|| Self {
             start: start.cast(),
             pages: vec![0; pages],
-        }
+        })
     }
 
     fn adopt(&self, extension: &Extension) {
@@ -117,6 +129,10 @@ impl Adopted {
 #[test]
 #[ignore = "needs root: userfaultfd"]
 fn mappings_that_change() {
+    alone("mappings::mappings_that_change", change_mappings_in_threads);
+}
+
+fn change_mappings_in_threads() {
     for references in [None, Some(0.5)] {
         let settings = Settings {
             references,
@@ -307,4 +323,81 @@ fn what_is_present_is_adopted() {
     let figures = extension.figures();
     assert!(figures.evicted_dirty >= 75 - 16, "{figures:?}");
     mapping.unmap(&extension, true);
+}
+
+/// A memory that begins no write while the test holds the gate, so that the pager reads no event.
+struct Gated(Emulated, Arc<Mutex<()>>);
+
+impl Slow for Gated {
+    fn read(&mut self, ticket: u32, place: u32, buffer: Box<Buffer>) {
+        self.0.read(ticket, place, buffer);
+    }
+
+    fn write(&mut self, ticket: u32, place: u32, write: Write) {
+        drop(self.1.lock().unwrap());
+        self.0.write(ticket, place, write);
+    }
+
+    fn done(&mut self) -> Option<Done> {
+        self.0.done()
+    }
+
+    fn wait(&self) -> Wait {
+        self.0.wait()
+    }
+
+    fn share(&mut self) -> std::io::Result<()> {
+        self.0.share()
+    }
+}
+
+/// Memory is unmapped without a word, and another extension has memory there before the first
+/// has read the event: it is the second one's alone, in children too.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_another_extension_has_there_is_not_kept() {
+    alone(
+        "mappings::what_another_extension_has_there_is_not_kept",
+        || {
+            let gate = Arc::new(Mutex::new(()));
+            let slow = Box::new(Gated(*emulated("pcm"), Arc::clone(&gate)));
+            let first = Extension::start(Settings::new(Bytes::of_pages(16), slow)).unwrap();
+            let second = Extension::start(settings(50, "pcm")).unwrap();
+            let unmapped = Adopted::new(&first, 100);
+            let start = unmapped.start.expose_provenance();
+            let closed = gate.lock().unwrap();
+            let mut mapping = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let mut other = Adopted::new(&first, 100);
+                    (0..100).for_each(|page| other.write(page, page as u64 + 1));
+                    other.check_all();
+                    other.unmap(&first, true);
+                });
+                // The pager waits at the gate once this does not grow.
+                let mut before = 0;
+                while first.figures().first_touches > before || before == 0 {
+                    before = first.figures().first_touches;
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                // SAFETY: nobody uses the mapping.
+                scope.spawn(move || unsafe {
+                    libc::munmap(ptr::with_exposed_provenance_mut(start), 100 * PAGE)
+                });
+                let mapping = loop {
+                    let address = ptr::with_exposed_provenance_mut(start);
+                    if let Some(mapping) = Adopted::not_yet_at(address, 100) {
+                        break mapping;
+                    }
+                };
+                mapping.adopt(&second);
+                drop(closed);
+                mapping
+            });
+            (0..100).for_each(|page| mapping.write(page, page as u64 + 7));
+            let child = forks::Child::run(|| mapping.check_all());
+            mapping.check_all();
+            child.expect_success();
+            mapping.unmap(&second, true);
+        },
+    );
 }

@@ -11,12 +11,10 @@ use tempfile::TempPath;
 use terrace_base::Bytes;
 use terrace_region::{Extension, Settings};
 
+use crate::alone::{self, is_inside};
 use crate::{forks, oracle};
 
 const SWAP_AREA: &str = "256M";
-
-/// Set in the process whose memory is swapped out.
-const INSIDE: &str = "TERRACE_TEST_SWAPPED";
 
 #[test]
 #[ignore = "needs root: userfaultfd, swapon, control groups"]
@@ -56,7 +54,7 @@ fn children_go_on_with_what_the_kernel_swaps_out() {
 /// Does something in a process of its own, which runs this test again, while the kernel reclaims
 /// its memory over and over.
 fn while_swapped_out(test: &str, act: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
+    if is_inside() {
         return act();
     }
     let _area = SwapArea::new();
@@ -136,10 +134,7 @@ impl Group {
     /// Runs a test of this executable in the group.
     fn run(&self, test: &str) -> Child {
         let processes = self.directory.join("cgroup.procs");
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .args(["--ignored", "--exact", "--nocapture", test])
-            .env(INSIDE, "1");
+        let mut command = alone::command(test);
         // SAFETY: the child writes to a file, and allocates nothing but a buffer of the path before
         // the fork.
         unsafe { command.pre_exec(move || fs::write(&processes, "0")) };
