@@ -8,6 +8,7 @@ pub mod companion;
 pub mod count;
 pub mod error;
 pub mod inherited;
+pub mod kernel;
 mod limit;
 pub mod lock;
 pub mod memory;

@@ -27,6 +27,11 @@ pub fn available() -> Bytes {
         .fold(machine, Bytes::min)
 }
 
+/// Returns the machine's memory.
+pub fn total() -> Bytes {
+    meminfo("MemTotal:").unwrap_or(Bytes(u64::MAX))
+}
+
 /// Checks that `bytes`, and a reserve, are free before they are allocated for `what`.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use terrace_base::{Error, Exit, Output, Result};
 use terrace_live::measure::bench::{Bench, Event};
 use terrace_live::measure::suite::{BUILT_IN, Program, Suite};
 use terrace_report::bench::{BenchDocument, Row};
-use terrace_report::document::Document;
+use terrace_results::document::Document;
 
 use crate::args;
 use crate::args::results::is_standard;

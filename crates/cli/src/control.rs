@@ -12,8 +12,8 @@ use terrace_base::{Bytes, Error, Result};
 use terrace_filecache::mount::control::{self, Command, Held, WINDOW};
 use terrace_filecache::mount::status;
 use terrace_report::control::{ControlDocument, Done, limits, list, passed_over, warmed};
-use terrace_report::number::count;
-use terrace_report::text::Text;
+use terrace_results::number::count;
+use terrace_results::text::Text;
 
 use crate::args::Control;
 use crate::results::{Outputs, People};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use terrace_report::counted::{self, Counted};
+use terrace_results::counted::{self, Counted};
 use terrace_trace::tally::Tallies;
 
 use crate::screen::say;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use terrace_base::Result;
 use terrace_report::known::{self, Known, ListDocument};
-use terrace_report::text::Text;
+use terrace_results::text::Text;
 
 use crate::args::{Explain, List};
 use crate::results::Outputs;

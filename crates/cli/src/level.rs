@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use terrace_base::Result;
-use terrace_report::simulation::Reported;
+use terrace_results::simulation::Reported;
 use terrace_sim::simulate;
 
 use crate::args::level::Level;

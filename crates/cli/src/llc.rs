@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use terrace_base::{Result, User};
-use terrace_report::llc::{Input, LlcDocument, text};
+use terrace_results::llc::{Input, LlcDocument, text};
 use terrace_trace::record::{Request, Session, Tools};
 
 use crate::args::level::Level;

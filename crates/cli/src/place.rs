@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use terrace_base::{Error, Output, Result};
-use terrace_report::place::{Asked, PlaceDocument, Searched, TriedFigures};
+use terrace_results::place::{Asked, PlaceDocument, Searched, TriedFigures};
 use terrace_sim::place::{
     PlaceMachine, Placed, PlacementFile, Profile, place, profile, time_of, whole,
 };

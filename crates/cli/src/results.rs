@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use terrace_base::apart::Named;
 use terrace_base::output::print;
 use terrace_base::{Output, Result};
-use terrace_report::document::Document;
-use terrace_report::html::Look;
-use terrace_report::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::Look;
+use terrace_results::text::Text;
 
 use crate::args::Results;
 use crate::args::results::{Form, is_standard};

@@ -5,9 +5,9 @@ use std::mem;
 use std::process::ExitCode;
 
 use terrace_base::Result;
-use terrace_report::sim::text;
-use terrace_report::sweep::{Row, SweepDocument, may_replace, parquet, table};
-use terrace_report::text::Text;
+use terrace_results::sim::text;
+use terrace_results::sweep::{Row, SweepDocument, may_replace, parquet, table};
+use terrace_results::text::Text;
 use terrace_sim::pages::{Choice, Outcome, PageMachine, Simulated};
 use terrace_sim::sweep::{Output, Sweep, Trace};
 

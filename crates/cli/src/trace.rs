@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use terrace_base::{Error, Result, keep_apart};
-use terrace_report::convert::{ConvertDocument, Lost};
-use terrace_report::text::Text;
-use terrace_report::trace::TraceDocument;
+use terrace_results::convert::{ConvertDocument, Lost};
+use terrace_results::text::Text;
+use terrace_results::trace::TraceDocument;
 use terrace_trace::lost::Loss;
 use terrace_trace::{Columns, Format, Info, Meta, Sink, Source};
 

@@ -12,9 +12,9 @@ use terrace_live::watch::fault_sample::{Periods, SampledFault};
 use terrace_live::watch::mappings::Region;
 use terrace_policy::{Location, Page, Space};
 use terrace_report::bench::BenchDocument;
-use terrace_report::document::Document;
-use terrace_report::text::Text;
 use terrace_report::waits::{Waits, WaitsMoment};
+use terrace_results::document::Document;
+use terrace_results::text::Text;
 
 /// Browsers that print a page as it is after its script ran.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];

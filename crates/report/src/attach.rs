@@ -3,22 +3,23 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::Bytes;
+use terrace_base::kernel;
 use terrace_live::run::Faults;
 use terrace_live::run::attach::{End, Results};
 use terrace_live::system::dram;
-use terrace_live::system::kernel;
 
 use crate::constituent::Constituent;
-use crate::document::Document;
-use crate::html::{Page, life_story, over_time_and_address};
-use crate::lifetime::{self, Endurance, in_words};
-use crate::number::{count, share};
+use crate::faults::over_time_and_address;
 use crate::process::Process;
-use crate::rows::Rows;
 use crate::schema::Prefetch;
-use crate::table::table;
-use crate::text::Text;
 use crate::waits::{self, Waits};
+use terrace_results::document::Document;
+use terrace_results::html::{Page, life_story};
+use terrace_results::lifetime::{self, Endurance, in_words};
+use terrace_results::number::{count, share};
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// Processes in the table: those with the most faults and fetches.
 const SHOWN: usize = 16;

@@ -9,12 +9,12 @@ use terrace_live::measure::calibrate::Calibration;
 use terrace_live::sched::cache::Cache;
 use terrace_sim::pages::Machine;
 
-use crate::document::Document;
-use crate::html::{Axis, Page, Plot, Unit};
-use crate::rows::Rows;
 use crate::sched::last_level;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::{Axis, Page, Plot, Unit};
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 const SCHEMA: &str = "terrace.calibrate/1";
 
@@ -45,7 +45,8 @@ impl CalibrationDocument {
     /// # Errors
     /// The reason why the text is no such document.
     pub fn parse(text: &str) -> Result<Calibration, String> {
-        let document: Self = serde_json::from_str(text).map_err(|e| crate::document::reason(&e))?;
+        let document: Self =
+            serde_json::from_str(text).map_err(|e| terrace_results::document::reason(&e))?;
         match document.schema == SCHEMA {
             true => Ok(document.calibration),
             false => Err(format!("its schema is {}, not {SCHEMA}", document.schema)),

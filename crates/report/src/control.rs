@@ -7,12 +7,12 @@ use terrace_base::Bytes;
 use terrace_filecache::Warmed;
 use terrace_filecache::mount::control::Held;
 
-use crate::document::Document;
-use crate::html::Page;
-use crate::number::count;
-use crate::rows::Rows;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::Page;
+use terrace_results::number::count;
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace mount --control --json`.
 #[derive(Debug, Serialize, JsonSchema)]

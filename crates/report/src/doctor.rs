@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_live::doctor::{Check, MeasuredNode, Verdict};
 
-use crate::document::Document;
-use crate::html::Page;
-use crate::rows::Rows;
-use crate::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::Page;
+use terrace_results::rows::Rows;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace doctor --json`: schema `terrace.doctor/1`.
 #[derive(Serialize, JsonSchema)]

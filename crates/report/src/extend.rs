@@ -11,12 +11,12 @@ use terrace_extend::{Outcome, Session};
 use terrace_policy::write::REGISTRY;
 use terrace_region::{Counts, Shares};
 
-use crate::document::{Document, words};
-use crate::html::Page;
-use crate::number::count;
-use crate::rows::Rows;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::document::{Document, words};
+use terrace_results::html::Page;
+use terrace_results::number::count;
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace extend --json`.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -4,10 +4,12 @@ use schemars::{JsonSchema, Schema};
 use serde_json::json;
 use terrace_base::{Error, Result};
 
-use crate::json_schema::of;
+use terrace_results::json_schema::of;
+use terrace_results::{convert, curve, files, llc, mix, place, sim, sweep, trace};
+
 use crate::{
-    attach, bench, calibrate, circuit, control, convert, curve, doctor, extend, files, heap,
-    interval, known, llc, mix, mount, place, sched, schema, sim, sweep, tcam, trace, validate,
+    attach, bench, calibrate, circuit, control, doctor, extend, heap, interval, known, mount,
+    sched, schema, tcam, validate,
 };
 
 /// A kind of results in JSON.

@@ -1,4 +1,5 @@
-//! Results as tables, one status line, JSON with a documented schema, CSV, Parquet and HTML.
+//! Results of live runs and of other commands: as `terrace-results` has those of simulations, and
+//! as one status line.
 
 pub mod attach;
 pub mod bench;
@@ -6,42 +7,21 @@ pub mod calibrate;
 pub mod circuit;
 mod constituent;
 pub mod control;
-pub mod convert;
-pub mod counted;
-pub mod curve;
 pub mod doctor;
-pub mod document;
 pub mod extend;
-pub mod files;
-mod flat;
+mod faults;
 pub mod heap;
-pub mod html;
 pub mod interval;
-mod json_schema;
 pub mod kinds;
 pub mod known;
-pub mod lifetime;
-pub mod llc;
-pub mod mix;
 pub mod mount;
-pub mod number;
-pub mod place;
 pub mod process;
-pub mod rows;
 pub mod run;
 pub mod sched;
 pub mod schema;
-mod schemes;
-pub mod sim;
-pub mod simulation;
 pub mod status;
 mod story;
-pub mod sweep;
-mod table;
 pub mod tcam;
-pub mod text;
-pub mod timeline;
-pub mod trace;
 pub mod validate;
 pub mod waits;
 mod writes;

@@ -8,12 +8,12 @@ use serde::Serialize;
 use terrace_base::{Bytes, Nanos, schema::years};
 use terrace_filecache::mount::{Figures, Flash, Mode, Settings};
 
-use crate::document::Document;
-use crate::html::Page;
-use crate::number::count;
-use crate::rows::Rows;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::Page;
+use terrace_results::number::count;
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace mount --json`.
 #[derive(Debug, Serialize, JsonSchema)]

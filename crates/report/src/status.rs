@@ -6,7 +6,7 @@ use terrace_base::Bytes;
 use terrace_live::measure::compare::Step;
 use terrace_live::run::Status;
 
-use crate::number::{count, rate};
+use terrace_results::number::{count, rate};
 
 /// Makes a line of each status, with rates since the one before.
 #[derive(Default)]

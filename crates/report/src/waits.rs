@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
 use terrace_live::watch::waits::{Figures, Measured, Moment, Recent};
 
-use crate::html::{Axis, Plot, Unit};
-use crate::number::count;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::html::{Axis, Plot, Unit};
+use terrace_results::number::count;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// Waits at faults (`--latency`): of major faults, and of minor ones that took 20 us or longer,
 /// because their page was on its way or another had to leave first.

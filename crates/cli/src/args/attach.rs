@@ -8,7 +8,7 @@ use terrace_base::count::whole;
 use terrace_live::group::target::Target;
 use terrace_live::run::attach::Request;
 use terrace_policy::prefetch::Spec;
-use terrace_report::lifetime::Endurance;
+use terrace_results::lifetime::Endurance;
 
 use super::run::live_predictor;
 use super::{Meanwhile, Results, time};

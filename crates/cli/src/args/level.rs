@@ -7,7 +7,7 @@ use terrace_base::Result;
 use terrace_base::apart::Named;
 use terrace_base::count::parse_count;
 use terrace_device::Catalogue;
-use terrace_report::simulation::Reported;
+use terrace_results::simulation::Reported;
 use terrace_sim::Simulation;
 use terrace_sim::traces::Traces;
 

@@ -6,7 +6,7 @@ use clap::Args;
 use terrace_base::apart::Named;
 use terrace_base::count::whole;
 use terrace_base::{Output, Result};
-use terrace_report::timeline;
+use terrace_results::timeline;
 use terrace_sim::pages::{Beside, PageSimulation, Watched};
 
 use super::level::{Common, Level, Write};

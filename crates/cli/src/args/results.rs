@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use terrace_base::apart::Named;
 use terrace_base::{Error, Result, keep_apart};
-use terrace_report::html::Look;
+use terrace_results::html::Look;
 
 /// What stands for standard output.
 pub const STANDARD: &str = "-";

@@ -11,7 +11,7 @@ use terrace_live::run::Dram;
 use terrace_policy::eviction;
 use terrace_policy::migration;
 use terrace_policy::prefetch::{Entry, Spec};
-use terrace_report::lifetime::Endurance;
+use terrace_results::lifetime::Endurance;
 
 use super::{AsUser, Meanwhile, Results, SeeLimit, Tier};
 use terrace_base::count::whole;

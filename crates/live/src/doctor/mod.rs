@@ -17,12 +17,12 @@ use crate::journal::{State, state_directory};
 use crate::machine::{peers, sysctl, view, zswap};
 use crate::nodes::topology::{self, Node};
 use crate::nodes::{self, balancing, chase};
-use crate::system::kernel;
 use crate::system::privilege;
 use crate::watch::faults::FaultStream;
 use crate::watch::pagemap::{Pagemap, scans_tables};
 use crate::{sched, tier};
 use terrace_base::Bytes;
+use terrace_base::kernel;
 use terrace_policy::{Location, Memory, Page, Residence, Space};
 
 pub use cleaning::clean;

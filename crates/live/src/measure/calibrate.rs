@@ -16,8 +16,8 @@ use crate::measure::device::{self, Device};
 use crate::measure::probe::Readings;
 use crate::program::Invocation;
 use crate::run::{Event, Session, Way};
-use crate::system::kernel;
 use crate::tier::{Choice, Demand, Spec};
+use terrace_base::kernel;
 
 /// DRAM of the probe.
 const DRAM: Bytes = Bytes(72 << 20);

@@ -13,8 +13,9 @@ use crate::nodes;
 use crate::program::Invocation;
 use crate::program::input::Inputs;
 use crate::run::{Event, Observer, Outcome, Session, Way};
-use crate::system::{dram, kernel};
+use crate::system::dram;
 use crate::tier::Demand;
+use terrace_base::kernel;
 use terrace_base::{Bytes, Error, Exit, Result};
 
 /// Effective settings.

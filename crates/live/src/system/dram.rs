@@ -5,6 +5,7 @@ use std::hint::black_box;
 
 use serde::Deserialize;
 use terrace_base::memory::meminfo;
+pub use terrace_base::memory::total;
 use terrace_base::{Bytes, Error, Result};
 use terrace_policy::PAGE_BYTES;
 
@@ -60,11 +61,6 @@ impl TryFrom<String> for Dram {
     fn try_from(text: String) -> Result<Self> {
         Self::parse(&text)
     }
-}
-
-/// Returns the machine's memory.
-pub fn total() -> Bytes {
-    meminfo("MemTotal:").unwrap_or(Bytes(u64::MAX))
 }
 
 /// Returns the memory that programs can have without swapping, as the kernel estimates it.

@@ -4,7 +4,6 @@ pub(crate) mod busy;
 pub(crate) mod clock;
 pub mod cpus;
 pub mod dram;
-pub mod kernel;
 pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod perf;

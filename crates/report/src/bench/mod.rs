@@ -4,15 +4,15 @@ mod table;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use terrace_base::kernel;
 use terrace_base::{Error, Result};
 use terrace_live::measure::bench;
 use terrace_live::system::dram;
-use terrace_live::system::kernel;
 
-use crate::document::Document;
-use crate::html::{Axis, Page, Plot, Unit};
-use crate::rows::Rows;
 use crate::schema::{self, End, Way};
+use terrace_results::document::Document;
+use terrace_results::html::{Axis, Page, Plot, Unit};
+use terrace_results::rows::Rows;
 
 /// `terrace.bench/1`. Fields may be added under this name; none changes its meaning.
 const SCHEMA: &str = "terrace.bench/1";
@@ -80,7 +80,7 @@ impl BenchDocument {
     /// A usage error if the text is no such document.
     pub fn parse(text: &str, file: &str) -> Result<Self> {
         let document: Self = serde_json::from_str(text).map_err(|e| {
-            let why = crate::document::reason(&e);
+            let why = terrace_results::document::reason(&e);
             Error::usage(format!(
                 "{file} is no file of `terrace bench --json`: {why}"
             ))

@@ -2,8 +2,8 @@
 
 use super::{BenchDocument, Row};
 use crate::schema::Way;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 const HEAD: [&str; 18] = [
     "program",

@@ -13,12 +13,12 @@ use terrace_tcam::circuit::{
     PUBLISHED_FLASH, Published, Spice, Technology, Variant, line_rate_gbps, sweep, variants,
 };
 
-use crate::document::Document;
-use crate::html::{Axis, Page, Plot, Unit};
-use crate::rows::Rows;
-use crate::table::table;
-use crate::text::Text;
 pub use die::DieFigures;
+use terrace_results::document::Document;
+use terrace_results::html::{Axis, Page, Plot, Unit};
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// By how much thresholds may be off, in V (Fedorov 2016, 4.4).
 const OFF_V: f64 = 0.02;

@@ -5,10 +5,10 @@ use serde::Serialize;
 use terrace_base::Bytes;
 use terrace_heap::Compaction;
 
-use crate::document::Document;
-use crate::html::Page;
-use crate::rows::Rows;
-use crate::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::Page;
+use terrace_results::rows::Rows;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace heap compact --json`: schema `terrace.heap.compact/1`.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -15,14 +15,14 @@ use terrace_heap::check::Finding;
 use terrace_heap::dump::{Field, Item, hex};
 use terrace_heap::info::{Chunks, Class, Info, Unsettled};
 
-use crate::document::Document;
-use crate::html::{Axis, Page, Plot, Unit};
-use crate::number::count;
-use crate::rows::Rows;
-use crate::table::table;
-use crate::text::Text;
 pub use compact::{CompactDocument, SkippedDocument};
 pub use salvage::{SalvageDocument, SalvagedDocument};
+use terrace_results::document::Document;
+use terrace_results::html::{Axis, Page, Plot, Unit};
+use terrace_results::number::count;
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace heap info --json`: schema `terrace.heap.info/1`.
 #[derive(Debug, Serialize, JsonSchema)]

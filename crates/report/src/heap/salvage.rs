@@ -5,10 +5,10 @@ use serde::Serialize;
 use terrace_heap::check::Finding;
 use terrace_heap::salvage::{Extent, Salvaged};
 
-use crate::document::Document;
-use crate::html::Page;
-use crate::rows::Rows;
-use crate::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::Page;
+use terrace_results::rows::Rows;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace heap salvage --json`: schema `terrace.heap.salvage/1`.
 #[derive(Debug, Serialize, JsonSchema)]

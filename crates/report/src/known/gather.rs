@@ -10,7 +10,7 @@ use terrace_trace::formats::csv;
 use terrace_trace::layout::Known as Layouts;
 
 use super::{Field, Figure, Known, Layout, Setting};
-use crate::sweep;
+use terrace_results::sweep;
 
 pub(super) fn all() -> Vec<Known> {
     let columns = sweep::table(&[]).columns.into_iter();

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{KINDS, Known};
-use crate::document::Document;
-use crate::html::Page;
-use crate::rows::Rows;
+use terrace_results::document::Document;
+use terrace_results::html::Page;
+use terrace_results::rows::Rows;
 
 /// The JSON of `terrace list --json` and `terrace explain --json`.
 #[derive(Serialize, JsonSchema)]

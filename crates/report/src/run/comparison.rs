@@ -12,11 +12,11 @@ use super::{
     Reference, brief, failure, imbalances, left_group, lifetime, others, phase, seconds, settings,
     typical,
 };
-use crate::lifetime::Endurance;
-use crate::number::{count, ratio, share};
-use crate::table::table;
-use crate::text::Text;
 use crate::waits::{self, Waits};
+use terrace_results::lifetime::Endurance;
+use terrace_results::number::{count, ratio, share};
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// Returns the table of a program that was run several ways, with at most 100 characters a line
 /// unless it is `wide`.

@@ -16,12 +16,12 @@ use terrace_live::run::Outcome;
 use terrace_live::tier::balance::Balance;
 use terrace_policy::prefetch::LifeStory;
 
-use crate::lifetime::{self, Endurance, in_words};
-use crate::number::{count, share};
-use crate::table::table;
-use crate::text::Text;
 use crate::waits::{self, Waits};
 use crate::writes::Writes;
+use terrace_results::lifetime::{self, Endurance, in_words};
+use terrace_results::number::{count, share};
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 pub use comparison::comparison;
 pub(crate) use reference::Reference;

@@ -8,10 +8,10 @@ use terrace_live::sched::Spell;
 use terrace_live::sched::compare::Step;
 use terrace_live::sched::run::Status;
 
-use crate::html::{Axis, Plot, Unit};
-use crate::number::count;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::html::{Axis, Plot, Unit};
+use terrace_results::number::count;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 pub(crate) use profile::last_level;
 pub use profile::{ProfileDocument, text as profile_text};

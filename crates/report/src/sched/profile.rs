@@ -4,18 +4,18 @@ use comfy_table::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
 use terrace_base::Bytes;
+use terrace_base::kernel;
 use terrace_live::sched::cache::Cache;
 use terrace_live::sched::counters;
 use terrace_live::sched::profile::{Beside, Neighbour, Results};
-use terrace_live::system::kernel;
 
 use super::{or_dash, seconds};
-use crate::document::Document;
-use crate::html::{Axis, Page, Plot, Unit};
-use crate::number::count;
-use crate::rows::Rows;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::{Axis, Page, Plot, Unit};
+use terrace_results::number::count;
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// Bytes of a line.
 const LINE: u64 = 64;

@@ -2,18 +2,18 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use terrace_base::kernel;
 use terrace_base::{Bytes, median};
 use terrace_live::sched::compare::{Request, Results, Runs};
 use terrace_live::sched::counters;
 use terrace_live::sched::machine::stated_cache;
 use terrace_live::sched::{ProgramFigures, Spell};
 use terrace_live::system::dram;
-use terrace_live::system::kernel;
 
 use super::{after_switch, picture};
-use crate::document::Document;
-use crate::html::{Axis, Page, Plot, Unit};
-use crate::rows::Rows;
+use terrace_results::document::Document;
+use terrace_results::html::{Axis, Page, Plot, Unit};
+use terrace_results::rows::Rows;
 
 /// The JSON of `terrace sched run --json` and `terrace sched attach --json`. Figures of several
 /// runs are medians, where they are no lists.

@@ -11,15 +11,16 @@ use terrace_live::run::{Faults, Outcome};
 use terrace_policy::prefetch::LifeStory;
 
 use crate::constituent::Constituent;
-use crate::document::{Document, words};
-use crate::html::{Axis, Page, Plot, Unit, life_story, over_time_and_address};
-use crate::lifetime::Endurance;
+use crate::faults::over_time_and_address;
 use crate::process::Process;
-use crate::rows::Rows;
 use crate::run::{Reference, failure, reference, typical};
 use crate::story::Story;
 use crate::waits::{self, Waits};
 pub use crate::writes::Writes;
+use terrace_results::document::{Document, words};
+use terrace_results::html::{Axis, Page, Plot, Unit, life_story};
+use terrace_results::lifetime::Endurance;
+use terrace_results::rows::Rows;
 
 pub use memories::{NodeMoment, Nodes, Zram, Zswap};
 pub use settings::RunSettings;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use terrace_live::machine::view::View;
 use terrace_live::measure::compare::Effective;
 
-use crate::lifetime::Endurance;
 use crate::run::names;
+use terrace_results::lifetime::Endurance;
 
 /// Effective settings and machine. All figures of the document are measured.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

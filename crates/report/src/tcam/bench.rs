@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Input;
-use crate::document::Document;
-use crate::html::{Axis, Page, Plot, Unit};
-use crate::number::count;
-use crate::rows::Rows;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::{Axis, Page, Plot, Unit};
+use terrace_results::number::count;
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace tcam bench --json`.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Input;
-use crate::document::Document;
-use crate::html::Page;
-use crate::rows::Rows;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::document::Document;
+use terrace_results::html::Page;
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace tcam lookup --json`.
 #[derive(Debug, Serialize, JsonSchema)]

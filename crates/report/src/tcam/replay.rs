@@ -11,9 +11,9 @@ use terrace_tcam::ordering::Moves;
 use terrace_tcam::pool::Allocation;
 use terrace_tcam::replay::{OfLength, Outcome};
 
-use crate::document::Document;
-use crate::html::{Axis, Page, Plot, Unit};
-use crate::rows::Rows;
+use terrace_results::document::Document;
+use terrace_results::html::{Axis, Page, Plot, Unit};
+use terrace_results::rows::Rows;
 
 /// The JSON of `terrace tcam replay --json`. All results are simulated.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -4,9 +4,9 @@ use comfy_table::Table;
 use terrace_base::schema::years;
 
 use super::replay::{Chip, LengthRow, OrderingRow, ReplayDocument, Totals};
-use crate::number::count;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::number::count;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 impl ReplayDocument {
     /// Returns a table of prefix lengths, and the figures of the whole chip.

@@ -14,12 +14,12 @@ use terrace_sim::pages::{FaultCost, Times, ZeroPages};
 use terrace_validate::machine::machine;
 use terrace_validate::perform::Results;
 
-use crate::document::{Document, words};
-use crate::html::{Axis, Page, Plot, Unit};
-use crate::number::count;
-use crate::rows::Rows;
-use crate::table::table;
-use crate::text::Text;
+use terrace_results::document::{Document, words};
+use terrace_results::html::{Axis, Page, Plot, Unit};
+use terrace_results::number::count;
+use terrace_results::rows::Rows;
+use terrace_results::table::table;
+use terrace_results::text::Text;
 
 /// The JSON of `terrace validate --json`.
 #[derive(Serialize, JsonSchema)]

@@ -20,7 +20,7 @@ pub struct Text(Vec<Part>);
 
 impl Text {
     /// Adds a table and the end of its last line.
-    pub(crate) fn table(mut self, table: Table) -> Self {
+    pub fn table(mut self, table: Table) -> Self {
         self.0.push(Part::Table(table));
         self.prose("\n")
     }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use terrace_base::Bytes;
 
-pub(crate) fn ratio(value: Option<f64>) -> String {
+/// Returns a ratio as `1.25x`; empty if there is none.
+pub fn ratio(value: Option<f64>) -> String {
     value.map_or(String::new(), |ratio| format!("{ratio:.2}x"))
 }
 
 /// Returns a share as `93 %`, or the count if the whole is 0.
-pub(crate) fn share(part: u64, whole: u64) -> String {
+pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return count(part);
     }
@@ -30,7 +31,7 @@ pub fn count(number: u64) -> String {
 }
 
 /// Returns a rate of bytes: `85.0 MiB/s`.
-pub(crate) fn rate(bytes: Bytes, time: Duration) -> String {
+pub fn rate(bytes: Bytes, time: Duration) -> String {
     let per_second = bytes.0 as f64 / time.as_secs_f64().max(1e-9);
     format!("{}/s", Bytes(per_second as u64))
 }

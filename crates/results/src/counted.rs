@@ -48,7 +48,7 @@ pub fn counted<'a>(
 
 impl Page {
     /// Adds a sentence for each count.
-    pub(crate) fn counted(self, counted: &[Counted]) -> Self {
+    pub fn counted(self, counted: &[Counted]) -> Self {
         let add = |page: Self, one: &Counted| page.remark(&one.sentence());
         counted.iter().fold(self, add)
     }

@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 
 /// Returns an empty table with this head. The first column is aligned to the left, all others,
 /// which hold numbers, to the right.
-pub(crate) fn table(head: &[&str]) -> Table {
+pub fn table(head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     let head = head.iter().enumerate();

@@ -215,7 +215,8 @@ impl Plot {
         &self.title
     }
 
-    pub(super) fn sentence(&self) -> &str {
+    /// Returns the sentence below it.
+    pub fn sentence(&self) -> &str {
         &self.note
     }
 }

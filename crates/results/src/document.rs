@@ -42,13 +42,13 @@ pub trait Document: Serialize + JsonSchema {
 }
 
 /// Returns the words of a command.
-pub(crate) fn words(command: &[OsString]) -> Vec<String> {
+pub fn words(command: &[OsString]) -> Vec<String> {
     let words = command.iter().map(|word| word.to_string_lossy().into());
     words.collect()
 }
 
 /// Returns the reason why a text is not such a document.
-pub(crate) fn reason(error: &serde_json::Error) -> String {
+pub fn reason(error: &serde_json::Error) -> String {
     match error.is_eof() {
         true => format!("it ends at line {} although more must follow", error.line()),
         false => error.to_string(),

@@ -4,13 +4,11 @@
 //! everywhere and sends nothing. Plots are drawn by Chart.js (`chart.js`, MIT, unchanged but for
 //! its last line, which named a file for debuggers).
 
-mod faults;
 mod plot;
 mod setting;
 mod simulated;
 
-pub(crate) use faults::over_time_and_address;
-pub use plot::{Axis, Look, Plot, Unit};
+pub use plot::{Axis, Band, Look, Plot, Unit};
 use setting::Setting;
 
 use comfy_table::{Cell, Row, Table};
@@ -19,9 +17,9 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::Value;
 use terrace_base::Result;
+use terrace_base::kernel;
+use terrace_base::memory;
 use terrace_base::schema::{Field, Tree};
-use terrace_live::system::dram;
-use terrace_live::system::kernel;
 use terrace_policy::prefetch::{Count, LifeStory};
 
 use crate::flat::plain;
@@ -172,7 +170,7 @@ impl Page {
 }
 
 /// Returns the life stories of predictions as a plot with a bar for each name.
-pub(crate) fn life_story(stories: impl Iterator<Item = (String, LifeStory)>) -> Plot {
+pub fn life_story(stories: impl Iterator<Item = (String, LifeStory)>) -> Plot {
     let (names, stories): (Vec<_>, Vec<_>) = stories.unzip();
     let pages = Axis::new("predicted pages", Unit::Count);
     let plot = Plot::stacked("Life story of predictions", Axis::names("", names), pages).note(
@@ -186,7 +184,7 @@ pub(crate) fn life_story(stories: impl Iterator<Item = (String, LifeStory)>) -> 
 }
 
 /// Returns the counts of a life story that are ends of predictions.
-pub(crate) fn ends() -> impl Iterator<Item = &'static Count> {
+pub fn ends() -> impl Iterator<Item = &'static Count> {
     let counts = LifeStory::COUNTS.iter();
     counts.filter(|count| !count.end.is_empty())
 }
@@ -197,7 +195,7 @@ fn machine() -> Vec<(String, Value)> {
     [
         ("kernel", format!("Linux {}", kernel::release())),
         ("CPUs", cpus.to_string()),
-        ("memory", dram::total().to_string()),
+        ("memory", memory::total().to_string()),
         ("terrace", env!("CARGO_PKG_VERSION").to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value.into()))

@@ -7,7 +7,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use proptest::prelude::*;
 use terrace_device::Catalogue;
-use terrace_report::sweep::{Row, parquet, table};
+use terrace_results::sweep::{Row, parquet, table};
 use terrace_sim::pages::{self, Grid, Simulated};
 use terrace_sim::workload::Workload;
 use terrace_trace::generate::{self, Sequential};

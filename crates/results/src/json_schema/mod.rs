@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, json_schema};
 use terrace_base::schema::{Field, described};
 
 /// Returns the JSON Schema of values of a type as they are written.
-pub(crate) fn of<T: JsonSchema + ?Sized>() -> Schema {
+pub fn of<T: JsonSchema + ?Sized>() -> Schema {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.inline_subschemas = true;
     let schema = settings.into_generator().into_root_schema_for::<T>();
@@ -22,11 +22,11 @@ pub(crate) fn of<T: JsonSchema + ?Sized>() -> Schema {
 }
 
 /// Returns the JSON Schema of records with these fields.
-pub(crate) fn of_fields<R: ?Sized>(fields: &[Field<R>]) -> Schema {
+pub fn of_fields<R: ?Sized>(fields: &[Field<R>]) -> Schema {
     finish::finished(described(fields))
 }
 
 /// Returns the JSON Schema of a list of records with these fields.
-pub(crate) fn list_of<R: ?Sized>(fields: &[Field<R>]) -> Schema {
+pub fn list_of<R: ?Sized>(fields: &[Field<R>]) -> Schema {
     json_schema!({ "type": "array", "items": described(fields) })
 }

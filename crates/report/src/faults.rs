@@ -9,8 +9,8 @@ use terrace_base::Bytes;
 use terrace_live::run::Faults;
 use terrace_live::watch::mappings::Region;
 
-use super::plot::{Axis, Band, Plot, Unit};
-use crate::number::{count, share};
+use terrace_results::html::{Axis, Band, Plot, Unit};
+use terrace_results::number::{count, share};
 
 /// Regions that are shown at most: those with the most faults.
 const MOST_REGIONS: usize = 16;
