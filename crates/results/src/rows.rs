@@ -1,15 +1,20 @@
-//! Rows of results with typed columns, as CSV and Parquet of the same values.
+//! Rows of results with typed columns, as CSV, Parquet and Arrow of the same values.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+    UInt64Array,
+};
+use arrow_schema::{ArrowError, DataType, Schema};
 use indexmap::IndexMap;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::Compression;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::parser::parse_message_type;
 use terrace_base::schema::{Field, Kind, Value, columns};
 use terrace_base::{Error, Result};
 
@@ -86,28 +91,35 @@ impl Rows {
         message: &str,
         metadata: &[(&str, &str)],
     ) -> std::result::Result<Vec<u8>, ParquetError> {
-        let fields: String = self.columns.iter().map(Column::declared).collect();
-        let schema = parse_message_type(&format!("message {message} {{ {fields} }}"))?;
         let legend = KeyValue::new(COLUMNS.to_owned(), self.legend());
         let metadata = metadata.iter();
         let metadata = metadata.map(|(key, v)| KeyValue::new((*key).to_owned(), (*v).to_owned()));
-        let metadata = metadata.chain([legend]);
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
-            .set_key_value_metadata(Some(metadata.collect()))
+            .set_key_value_metadata(Some(metadata.chain([legend]).collect()))
             .build();
-        let mut file =
-            SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-        let mut group = file.next_row_group()?;
-        for (at, column) in self.columns.iter().enumerate() {
-            let missing = || ParquetError::General("a column is missing".to_owned());
-            let mut writer = group.next_column()?.ok_or_else(missing)?;
-            let values = self.rows.iter().map(|row| column.bounded(&row[at]));
-            column.write(values, &mut writer)?;
-            writer.close()?;
-        }
-        group.close()?;
-        file.into_inner()
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_schema_root(message.to_owned());
+        let batch = self.batch()?;
+        let mut writer = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options)?;
+        writer.write(&batch)?;
+        writer.into_inner()
+    }
+
+    /// Returns the rows as Arrow has them. The metadata of a column are its `unit` and its `help`,
+    /// each only where there is one.
+    ///
+    /// # Errors
+    /// Arrow's if a row lacks a value that its column demands.
+    pub fn batch(&self) -> std::result::Result<RecordBatch, ArrowError> {
+        let fields: Vec<_> = self.columns.iter().map(Column::field).collect();
+        let arrays = self.columns.iter().enumerate();
+        let arrays = arrays.map(|(at, column)| column.array(self.rows.iter().map(|row| &row[at])));
+        // Without columns, too, there are as many rows.
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
+        let schema = Arc::new(Schema::new(fields));
+        RecordBatch::try_new_with_options(schema, arrays.collect(), &options)
     }
 
     /// Returns units and meanings of the columns as JSON.
@@ -150,58 +162,41 @@ impl Column {
         }
     }
 
-    /// Returns the column's declaration in a Parquet schema.
-    fn declared(&self) -> String {
-        let repetition = match self.optional {
-            true => "optional",
-            false => "required",
+    /// Returns the column as Arrow declares it.
+    fn field(&self) -> arrow_schema::Field {
+        let kind = match self.kind {
+            Kind::Text | Kind::Nested => DataType::Utf8,
+            Kind::Integer => DataType::Int64,
+            Kind::Unsigned => DataType::UInt64,
+            Kind::Float => DataType::Float64,
+            Kind::Flag => DataType::Boolean,
         };
-        let (kind, annotation) = match self.kind {
-            Kind::Text | Kind::Nested => ("binary", "(STRING)"),
-            Kind::Integer => ("int64", ""),
-            Kind::Unsigned => ("int64", "(INTEGER(64, false))"),
-            Kind::Float => ("double", ""),
-            Kind::Flag => ("boolean", ""),
-        };
-        format!("{repetition} {kind} {} {annotation};", self.name)
+        let about = [("unit", &self.unit), ("help", &self.help)];
+        let about = about.into_iter().filter(|(_, text)| !text.is_empty());
+        let about = about.map(|(key, text)| (key.to_owned(), text.clone()));
+        arrow_schema::Field::new(&self.name, kind, self.optional)
+            .with_metadata(about.collect::<HashMap<_, _>>())
     }
 
-    fn write(
-        &self,
-        values: impl Iterator<Item = Value>,
-        into: &mut SerializedColumnWriter,
-    ) -> std::result::Result<(), ParquetError> {
-        let values: Vec<Value> = values.collect();
-        let levels = values.iter().map(|value| i16::from(*value != Value::Null));
-        let levels: Vec<i16> = levels.collect();
-        let levels = self.optional.then_some(&*levels);
-        macro_rules! batch {
-            ($type:ty: $kind:ident($value:ident) => $plain:expr) => {
-                batch::<$type>(&values, levels, into, |value| match value {
+    /// Returns values of the column as Arrow has them.
+    fn array<'v>(&self, values: impl Iterator<Item = &'v Value>) -> ArrayRef {
+        let values = values.map(|value| self.bounded(value));
+        macro_rules! array {
+            ($array:ty: $kind:ident($value:ident) => $plain:expr) => {
+                Arc::new(<$array>::from_iter(values.map(|value| match value {
                     Value::$kind($value) => Some($plain),
                     _ => None,
-                })
+                })))
             };
         }
         match self.kind {
-            Kind::Text | Kind::Nested => batch::<ByteArrayType>(&values, levels, into, |value| {
-                (*value != Value::Null).then(|| ByteArray::from(value.to_string().into_bytes()))
-            }),
-            Kind::Integer | Kind::Unsigned => batch!(Int64Type: Integer(it) => it.cast_signed()),
-            Kind::Float => batch!(DoubleType: Float(it) => *it),
-            Kind::Flag => batch!(BoolType: Flag(it) => *it),
+            Kind::Text | Kind::Nested => Arc::new(StringArray::from_iter(
+                values.map(|value| (value != Value::Null).then(|| value.to_string())),
+            )),
+            Kind::Integer => array!(Int64Array: Integer(it) => it.cast_signed()),
+            Kind::Unsigned => array!(UInt64Array: Integer(it) => it),
+            Kind::Float => array!(Float64Array: Float(it) => it),
+            Kind::Flag => array!(BooleanArray: Flag(it) => it),
         }
     }
-}
-
-/// Writes the values that are not missing; `levels` are 1 in rows with a value.
-fn batch<P: DataType>(
-    values: &[Value],
-    levels: Option<&[i16]>,
-    into: &mut SerializedColumnWriter,
-    convert: impl Fn(&Value) -> Option<P::T>,
-) -> std::result::Result<(), ParquetError> {
-    let values: Vec<P::T> = values.iter().filter_map(convert).collect();
-    into.typed::<P>().write_batch(&values, levels, None)?;
-    Ok(())
 }
