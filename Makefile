@@ -4,6 +4,7 @@ CARGO ?= cargo
 DEMO_PACKAGES = python3 python3-numpy
 TEST_PACKAGES = qemu-user g++ python3 python3-jinja2 pkg-config
 HTML_PACKAGES = chromium
+PYTHON_PACKAGES = python3-venv
 PAPER_PACKAGES = qemu-user python3 python3-jinja2 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
 FUZZ_SECONDS ?= 600
@@ -39,7 +40,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
+.PHONY: help demo test test-root test-data test-html python test-python test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -48,6 +49,8 @@ help:
 	@echo 'make test-data   run the tests that need the traces in ../shared/data, or TERRACE_DATA'
 	@echo 'make test-random run the tests with new random cases, a thousand of each property'
 	@echo 'make test-html   draw the pages of results in Chromium (300 MB, installed first)'
+	@echo 'make python      build the Python package, target/wheels/terrace_sim-*.whl'
+	@echo 'make test-python build the Python package and run its tests (200 MB of PyPI)'
 	@echo 'make test-c-sanitized'
 	@echo '                 run the tests of the heap for C with sanitizers and under valgrind'
 	@echo 'make semver      compare the interface of the heap with the last release, and build it with the'
@@ -124,6 +127,7 @@ test: check
 	/usr/bin/python3 -m unittest discover -s benches/heap
 	@if [ -d $(DATA) ]; then $(MAKE) --no-print-directory test-data; \
 		else echo 'test: LEFT OUT: make test-data: there is no $(DATA)' >&2; fi
+	$(MAKE) --no-print-directory test-python
 	@if command -v chromium >/dev/null; then $(MAKE) --no-print-directory test-html; \
 		else echo 'test: LEFT OUT: make test-html: there is no chromium' >&2; fi
 	@if [ "$$(id -u)" != 0 ]; then echo 'test: LEFT OUT: make test-root: this needs root' >&2; else \
@@ -140,6 +144,18 @@ test-root:
 
 test-data:
 	$(CARGO) test --workspace --locked -- --ignored shared_data
+
+# A wheel for every Python from 3.10 on.
+python:
+	@scripts/setup.sh $(PYTHON_PACKAGES)
+	/usr/bin/python3 -m venv target/python
+	target/python/bin/pip install --quiet 'maturin>=1.16,<2'
+	cd python/sim && CARGO_TARGET_DIR=$(CURDIR)/target ../../target/python/bin/maturin build --quiet --release --locked \
+		--out $(CURDIR)/target/wheels
+
+test-python:
+	@scripts/setup.sh $(PYTHON_PACKAGES)
+	scripts/test-python.sh
 
 # A browser draws the pages of results; any error on its console is a failure. The whole workspace is named as in
 # `test`, so that nothing is built again with fewer features of the crates below.
@@ -249,7 +265,7 @@ install-command:
 	@[ -e $(BUILT)/terrace ] || $(MAKE) --no-print-directory build
 	install -d $(BINARIES) $(RECORDER)
 	install -s -m 755 $(BUILT)/terrace $(BINARIES)
-	install -s -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_preload_extended.so \
+	install -s -m 755 $(BUILT)/libterrace_recorder_plugin.so $(BUILT)/libterrace_preload_extended.so \
 		$(BUILT)/libterrace_preload_objects.so $(RECORDER)
 	$(BUILT)/terrace manual $(DESTDIR)$(PREFIX)
 	install -d $(HELPERS) $(UNITS)

@@ -28,7 +28,7 @@ fn built(folder: &Path) -> PathBuf {
         fs::create_dir(&built).unwrap();
         fs::copy(terrace, built.join("terrace")).unwrap();
         for library in [
-            "libterrace_recorder.so",
+            "libterrace_recorder_plugin.so",
             "libterrace_preload_extended.so",
             "libterrace_preload_objects.so",
         ] {
@@ -72,7 +72,10 @@ fn what_is_installed_works_and_is_removed_again() {
     let usr = folder.path().join("usr");
     let version = printed(Command::new(usr.join("bin/terrace")).arg("--version"));
     assert!(version.starts_with("terrace "));
-    assert!(usr.join("lib/terrace/libterrace_recorder.so").is_file());
+    assert!(
+        usr.join("lib/terrace/libterrace_recorder_plugin.so")
+            .is_file()
+    );
     let library = usr.join("lib/terrace/libterrace_preload_extended.so");
     assert!(library.is_file());
 

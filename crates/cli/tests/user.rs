@@ -181,7 +181,7 @@ fn a_recorded_program_runs_as_the_user_and_all_of_it_is_recorded() {
 impl Sudo {
     /// The plug-in, where the user may read it.
     fn plugin(&self) -> PathBuf {
-        let name = "libterrace_recorder.so";
+        let name = "libterrace_recorder_plugin.so";
         let there = self.open.path().join(name);
         let beside = Path::new(env!("CARGO_BIN_EXE_terrace")).parent().unwrap();
         let built = [beside.join("deps").join(name), beside.join(name)];

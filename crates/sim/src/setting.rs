@@ -350,7 +350,7 @@ impl<M: Machine> Setting<M> {
             Values::Names(names) => {
                 let set = |text| match names.iter().find(|known| known.name == text) {
                     Some(known) => Ok(known.set.clone()),
-                    None => Err(Error::usage(format!("there is no {} `{text}`", self.name))),
+                    None => Err(Error::usage(format!("there is no `{text}`"))),
                 };
                 texts.into_iter().map(set).collect()
             }
@@ -416,7 +416,8 @@ impl<M: Machine> Given<M> {
     /// defaults.
     ///
     /// # Errors
-    /// A usage error if a text is no value of its setting, or there is no such setting.
+    /// A usage error if a text is no value of its setting, there is no such setting, or one that
+    /// must be given is missing.
     pub fn parse(values: &[(&str, &str)]) -> Result<Self> {
         let known = all::<M>();
         let unknown = |name: &str| known.iter().all(|setting| setting.name != name);
@@ -426,8 +427,15 @@ impl<M: Machine> Given<M> {
         let sets = known.iter().map(|setting| {
             let given = values.iter().find(|(name, _)| *name == setting.name);
             let text = given.map(|(_, text)| *text).or(setting.default);
-            let sets = text.map(|text| setting.parse(text)).transpose()?;
-            Ok((setting.name, sets.unwrap_or_default()))
+            if setting.is_required && text.is_none() {
+                return Err(Error::usage(format!(
+                    "‘{}’ is missing; give it",
+                    setting.name
+                )));
+            }
+            let sets = text.map(|text| setting.parse(text)).transpose();
+            let of = |error| Error::usage(format!("‘{}’: {error}", setting.name));
+            Ok((setting.name, sets.map_err(of)?.unwrap_or_default()))
         });
         sets.collect::<Result<_>>().map(Self)
     }

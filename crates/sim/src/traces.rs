@@ -34,13 +34,29 @@ impl Traces {
         }
     }
 
+    /// Makes traces of files that are read at these places, each behind its name.
+    pub fn placed(
+        traces: impl IntoIterator<Item = (PathBuf, PathBuf)>,
+        reading: Reading,
+        limit: Option<u64>,
+    ) -> Self {
+        let (named, places) = traces.into_iter().unzip();
+        Self {
+            named,
+            places,
+            kept: Vec::new(),
+            reading,
+            limit,
+        }
+    }
+
     /// Keeps traces in files that come through pipes, so that all can be read more than once.
     ///
     /// # Errors
     /// A failure where a trace cannot be read, or there is no room for it.
     pub fn keep(&mut self, watch: Watch) -> Result<()> {
         for (trace, place) in self.named.iter().zip(&mut self.places) {
-            if let Some(kept) = Spooled::of(trace)? {
+            if let Some(kept) = Spooled::of(place)? {
                 watch(Event::Spooled { trace, kept: &kept });
                 *place = kept.path();
                 self.kept.push(kept);

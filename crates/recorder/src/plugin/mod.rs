@@ -42,10 +42,6 @@ use crate::zeros::Zeros;
 use system_calls::{on_syscall, on_syscall_return};
 use translation::on_translate;
 
-/// The version of the plug-in interface, which QEMU looks up by this name.
-#[unsafe(no_mangle)]
-pub static qemu_plugin_version: c_int = qemu::VERSION;
-
 /// The state of recording in this process.
 struct Recorder {
     pool: &'static Pool,
@@ -106,13 +102,12 @@ static THREADED: AtomicBool = AtomicBool::new(false);
 /// The [`Kind`] of each [`qemu::MemInfo`]; 0 where it is not known yet.
 static KINDS: [AtomicU16; 1 << 18] = [const { AtomicU16::new(0) }; 1 << 18];
 
-/// Installs the plug-in. QEMU calls this once after loading; the only argument is `pool=PATH`.
+/// Installs the plug-in, and returns 0, or -1 where it cannot be. The only argument is `pool=PATH`.
 ///
 /// # Safety
 /// Must only be called by QEMU, with `count` strings at `arguments`, before the program's first
 /// instruction.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn qemu_plugin_install(
+pub unsafe fn install(
     id: qemu::Id,
     info: *const qemu::Info,
     count: c_int,
@@ -124,7 +119,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     });
     // SAFETY: QEMU passes its description, which lives during the call.
     let checked = unsafe { qemu::check(info) };
-    match checked.and_then(|()| install(arguments.filter_map(|a| a.to_str().ok()))) {
+    match checked.and_then(|()| start(arguments.filter_map(|a| a.to_str().ok()))) {
         Ok(()) => {
             register(id);
             0
@@ -136,7 +131,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
-fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), String> {
+fn start<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let path = arguments
         .find_map(|argument| argument.strip_prefix(ARGUMENT))
         .ok_or("the plug-in needs the argument pool=PATH; `terrace record` gives it")?;

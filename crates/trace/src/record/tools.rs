@@ -7,10 +7,10 @@ use terrace_base::{Companion, Error, Result};
 
 /// The emulator's name.
 const EMULATOR: &str = "qemu-x86_64";
-/// The plug-in of `terrace-recorder`.
+/// The library of `terrace-recorder-plugin`.
 const PLUGIN: Companion = Companion {
     kind: "plug-in",
-    name: "libterrace_recorder.so",
+    name: "libterrace_recorder_plugin.so",
     variable: "TERRACE_RECORDER",
 };
 

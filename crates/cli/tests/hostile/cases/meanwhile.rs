@@ -226,7 +226,8 @@ fn recordings() -> Vec<Case> {
         );
     }
     // Beside the command that was built, and not beside the copy that the cases run.
-    let plugin = Path::new(env!("CARGO_BIN_EXE_terrace")).with_file_name("libterrace_recorder.so");
+    let plugin =
+        Path::new(env!("CARGO_BIN_EXE_terrace")).with_file_name("libterrace_recorder_plugin.so");
     let record = |name: &str, line: &str| {
         case(name, "record -q -o {dir}/a.parquet")
             .and(line)

@@ -1,0 +1,169 @@
+//! Replacement policies written in Python.
+//!
+//! A policy is told of touches in batches, all of them before it has to decide: the interpreter's
+//! lock is taken for a miss that evicts, and not for a hit.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView};
+use terrace_policy::registry::{self, Evidence};
+use terrace_policy::replacement::{Answer, Entry, Make, PageId, Replacement, Touch};
+
+use crate::error::UsageError;
+
+/// Touches of which a policy is told at once, at most.
+const BATCH: usize = 1 << 16;
+
+/// A policy in Python, and the pages that are in DRAM.
+struct Python {
+    /// `touches(pages, writes)`, of its object.
+    touches: Py<PyAny>,
+    evict: Py<PyAny>,
+    fetch: Py<PyAny>,
+    remove: Py<PyAny>,
+    name: &'static str,
+    capacity: usize,
+    resident: Vec<bool>,
+    number: usize,
+    /// Touches that it was not told of yet.
+    pages: Vec<u32>,
+    writes: Vec<u8>,
+}
+
+impl Python {
+    fn new(object: &Bound<'_, PyAny>, name: &'static str, capacity: usize) -> PyResult<Self> {
+        let method = |name| object.getattr(name).map(Bound::unbind);
+        Ok(Self {
+            touches: method("touches")?,
+            evict: method("evict")?,
+            fetch: method("fetch")?,
+            remove: method("remove")?,
+            name,
+            capacity,
+            resident: Vec::new(),
+            number: 0,
+            pages: Vec::new(),
+            writes: Vec::new(),
+        })
+    }
+
+    fn note(&mut self, touch: Touch) {
+        if self.pages.len() == BATCH {
+            self.told(|_, _| Ok(()));
+        }
+        self.pages.push(touch.page.0);
+        self.writes.push(touch.write.into());
+    }
+
+    /// Tells the policy of all touches, and does something with it then. An exception ends the
+    /// simulation.
+    fn told<T>(&mut self, then: impl FnOnce(pyo3::Python<'_>, &Self) -> PyResult<T>) -> T {
+        let done = pyo3::Python::attach(|py| {
+            if !self.pages.is_empty() {
+                let bytes: Vec<u8> = self
+                    .pages
+                    .iter()
+                    .flat_map(|page| page.to_ne_bytes())
+                    .collect();
+                let pages = view(py, &bytes, "I")?;
+                let writes = view(py, &self.writes, "?")?;
+                self.pages.clear();
+                self.writes.clear();
+                self.touches.call1(py, (pages, writes))?;
+            }
+            then(py, self)
+        });
+        done.unwrap_or_else(|raised: PyErr| std::panic::resume_unwind(Box::new(raised)))
+    }
+
+    /// Brings a page in, and returns the page that it replaces.
+    fn bring_in(&mut self, page: PageId) -> Option<PageId> {
+        let evicted = (self.number == self.capacity).then(|| self.evicted());
+        if self.resident.len() <= page.index() {
+            self.resident.resize(page.index() + 1, false);
+        }
+        self.resident[page.index()] = true;
+        self.number += 1;
+        evicted
+    }
+
+    fn evicted(&mut self) -> PageId {
+        let page = self.told(|py, policy| {
+            let page: u32 = policy.evict.call0(py)?.extract(py)?;
+            match policy.contains(PageId(page)) {
+                true => Ok(PageId(page)),
+                false => Err(UsageError::new_err(format!(
+                    "the policy `{}` evicts page {page}, which is not in DRAM",
+                    policy.name
+                ))),
+            }
+        });
+        self.resident[page.index()] = false;
+        self.number -= 1;
+        page
+    }
+}
+
+/// Returns a copy of bytes as numbers of a format of the module `struct`.
+fn view<'py>(py: pyo3::Python<'py>, bytes: &[u8], format: &str) -> PyResult<Bound<'py, PyAny>> {
+    PyMemoryView::from(&PyBytes::new(py, bytes))?.call_method1("cast", (format,))
+}
+
+impl Replacement for Python {
+    fn touch(&mut self, touch: Touch) -> Answer {
+        if self.contains(touch.page) {
+            self.note(touch);
+            return Answer::Hit;
+        }
+        let evicted = self.bring_in(touch.page);
+        self.note(touch);
+        Answer::Miss { evicted }
+    }
+
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
+        let evicted = self.bring_in(page);
+        self.told(|py, policy| policy.fetch.call1(py, (page.0,)).map(drop));
+        evicted
+    }
+
+    fn remove(&mut self, page: PageId) {
+        if self.contains(page) {
+            self.told(|py, policy| policy.remove.call1(py, (page.0,)).map(drop));
+            self.resident[page.index()] = false;
+            self.number -= 1;
+        }
+    }
+
+    fn contains(&self, page: PageId) -> bool {
+        self.resident.get(page.index()).copied().unwrap_or(false)
+    }
+
+    fn resident(&self) -> usize {
+        self.number
+    }
+}
+
+/// Registers a policy: `make(capacity, seed)` returns the object of one simulated machine.
+#[pyfunction]
+pub fn register(name: String, summary: String, make: Py<PyAny>) -> PyResult<()> {
+    let name: &'static str = Box::leak(name.into_boxed_str());
+    let made = move |capacity: usize, _: &mut _, seed: u64| {
+        let made = pyo3::Python::attach(|py| {
+            let object = make.call1(py, (capacity, seed))?;
+            Python::new(object.bind(py), name, capacity)
+        });
+        match made {
+            Ok(policy) => Ok(Box::new(policy) as Box<dyn Replacement>),
+            Err(raised) => Err(raised.to_string()),
+        }
+    };
+    let entry = Entry {
+        name,
+        summary: Box::leak(summary.into_boxed_str()),
+        paper: "a class of Python",
+        when: "In the process that has registered it.",
+        evidence: Evidence::NONE,
+        make: Make::Online(Box::leak(Box::new(made))),
+    };
+    registry::register(entry).map_err(UsageError::new_err)?;
+    Ok(())
+}

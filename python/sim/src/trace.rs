@@ -1,0 +1,232 @@
+//! Traces: what programs did.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, RecordBatch, RecordBatchReader, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use tempfile::TempPath;
+use terrace_results::trace::TraceDocument;
+use terrace_trace::objects::Extent;
+use terrace_trace::{Block, Columns, Format, Info, Layout, Reading, Source};
+
+use crate::array;
+use crate::error::{UsageError, exception};
+use crate::results::Results;
+use crate::stream;
+
+/// A trace.
+#[pyclass(frozen, module = "terrace_sim._native")]
+pub struct Trace {
+    /// As it was named.
+    name: PathBuf,
+    /// Where it is read.
+    place: PathBuf,
+    how: How,
+    /// Columns of a table that are not read.
+    ignored: Vec<String>,
+    /// The file of a trace that was made of an array or a table.
+    _kept: Option<TempPath>,
+}
+
+/// How a trace is read, where that does not show in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct How {
+    format: Option<String>,
+    columns: Option<String>,
+    keys: bool,
+}
+
+impl How {
+    fn reading(&self, objects: Option<Extent>) -> terrace_base::Result<Reading> {
+        Ok(Reading {
+            format: self.format.as_deref().map(Format::parse).transpose()?,
+            objects: objects.filter(|_| self.keys),
+            layout: self.columns.as_deref().map(Layout::parse).transpose()?,
+            ..Reading::default()
+        })
+    }
+}
+
+/// Returns how all of these traces are read.
+pub fn reading(traces: &[PyRef<'_, Trace>], objects: Option<Extent>) -> PyResult<Reading> {
+    let Some(first) = traces.first() else {
+        return Err(UsageError::new_err("no trace is given"));
+    };
+    if traces.iter().any(|trace| trace.how != first.how) {
+        return Err(UsageError::new_err(
+            "the traces are read in different ways; open all with the same format, columns and keys",
+        ));
+    }
+    if objects.is_none() && first.how.keys {
+        return Err(UsageError::new_err(
+            "a simulation of this level takes addresses for places; open the trace without `keys`",
+        ));
+    }
+    first
+        .how
+        .reading(objects)
+        .map_err(|error| exception(&error))
+}
+
+impl Trace {
+    /// Returns the name, and where the trace is read.
+    pub fn named_place(&self) -> (PathBuf, PathBuf) {
+        (self.name.clone(), self.place.clone())
+    }
+
+    fn open(&self, columns: Columns) -> PyResult<(Box<dyn Source>, Reading)> {
+        let how = self.how.reading(None);
+        let opened = how.and_then(|how| Ok((how.open(&self.place, columns)?, how)));
+        opened.map_err(|error| exception(&error))
+    }
+
+    fn made((place, ignored): (TempPath, Vec<String>), name: String) -> Self {
+        Self {
+            name: name.into(),
+            place: place.to_path_buf(),
+            how: How::default(),
+            ignored,
+            _kept: Some(place),
+        }
+    }
+}
+
+#[pymethods]
+impl Trace {
+    /// Opens a file.
+    #[new]
+    #[pyo3(signature = (path, format=None, columns=None, keys=false))]
+    fn new(
+        path: PathBuf,
+        format: Option<String>,
+        columns: Option<String>,
+        keys: bool,
+    ) -> PyResult<Self> {
+        let trace = Self {
+            name: path.clone(),
+            place: path,
+            how: How {
+                format,
+                columns,
+                keys,
+            },
+            ignored: Vec::new(),
+            _kept: None,
+        };
+        // What is wrong shows now, and not in the first simulation.
+        trace.open(Columns::ADDRESSES)?;
+        Ok(trace)
+    }
+
+    /// Makes a trace of addresses of 8 bytes each, and of a byte each that says what is written.
+    #[staticmethod]
+    #[pyo3(signature = (addresses, writes, name))]
+    fn of_addresses(
+        py: Python<'_>,
+        addresses: &[u8],
+        writes: Option<&[u8]>,
+        name: String,
+    ) -> PyResult<Self> {
+        if writes.is_some_and(|writes| writes.len() != addresses.len() / 8) {
+            return Err(UsageError::new_err(
+                "there must be as many writes as addresses",
+            ));
+        }
+        let place = array::of_addresses(py, addresses, writes)?;
+        Ok(Self::made((place, Vec::new()), name))
+    }
+
+    /// Makes a trace of a table that has `__arrow_c_stream__`.
+    #[staticmethod]
+    fn of_table(py: Python<'_>, table: &Bound<'_, PyAny>, name: String) -> PyResult<Self> {
+        Ok(Self::made(array::of_table(py, table)?, name))
+    }
+
+    /// The name.
+    #[getter]
+    fn name(&self) -> String {
+        self.name.display().to_string()
+    }
+
+    /// The columns of the table of which it was made that are not read.
+    #[getter]
+    fn ignored(&self) -> Vec<String> {
+        self.ignored.clone()
+    }
+
+    /// Reads all of it, and says what is in it.
+    fn info(&self, py: Python<'_>) -> PyResult<Results> {
+        let (mut source, _) = self.open(Columns::ALL)?;
+        let info = py.detach(|| Info::of(&mut *source, |_| ()));
+        let info = info.map_err(|error| exception(&error))?;
+        let document = TraceDocument::of(&self.name(), source.meta(), &info);
+        let text = document.to_text();
+        Ok(Results::new(document, text, Vec::new()))
+    }
+
+    /// The accesses as a stream of Arrow; the first `rows` of them, if a number is given.
+    #[pyo3(signature = (rows=None))]
+    fn stream<'py>(&self, py: Python<'py>, rows: Option<u64>) -> PyResult<Bound<'py, PyCapsule>> {
+        let (source, _) = self.open(Columns::ALL)?;
+        let left = rows.unwrap_or(u64::MAX);
+        stream::capsule(py, Box::new(Accesses { source, left }))
+    }
+}
+
+/// The accesses of a trace as batches.
+struct Accesses {
+    source: Box<dyn Source>,
+    left: u64,
+}
+
+impl RecordBatchReader for Accesses {
+    fn schema(&self) -> SchemaRef {
+        let number = |name, kind| Field::new(name, kind, false);
+        Arc::new(Schema::new(vec![
+            number("instruction", DataType::UInt64),
+            number("address", DataType::UInt64),
+            number("ip", DataType::UInt64),
+            number("process", DataType::UInt16),
+            number("thread", DataType::UInt16),
+            number("size", DataType::UInt32),
+            number("write", DataType::Boolean),
+        ]))
+    }
+}
+
+impl Iterator for Accesses {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let mut block = Block::default();
+        match self.source.next_block(&mut block) {
+            Ok(false) => return None,
+            Ok(true) => {}
+            Err(error) => {
+                self.left = 0;
+                return Some(Err(ArrowError::ExternalError(Box::new(error))));
+            }
+        }
+        block.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= block.len() as u64;
+        // The vectors become Arrow's without a copy.
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt64Array::from(block.instruction)),
+            Arc::new(UInt64Array::from(block.address)),
+            Arc::new(UInt64Array::from(block.ip)),
+            Arc::new(UInt16Array::from(block.process)),
+            Arc::new(UInt16Array::from(block.thread)),
+            Arc::new(UInt32Array::from(block.size)),
+            Arc::new(BooleanArray::from(block.write)),
+        ];
+        Some(RecordBatch::try_new(self.schema(), columns))
+    }
+}

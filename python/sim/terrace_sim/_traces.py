@@ -1,0 +1,142 @@
+"""Traces: what programs did."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._native import UsageError
+from ._results import Results
+from ._table import Table
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Trace(Table):
+    """A trace. As a table it has a row for each access of the program."""
+
+    def __init__(self, native: _native.Trace) -> None:
+        self._native = native
+
+    @property
+    def name(self) -> str:
+        """The path, or the name that was given."""
+        return self._native.name
+
+    def info(self) -> Results:
+        """Read all of the trace, and say what is in it."""
+        return Results(self._native.info(), f"terrace_sim.open({self.name!r}).info()")
+
+    def head(self, rows: int = 10) -> Head:
+        """Return the first accesses."""
+        return Head(self._native, rows)
+
+    def curve(self, *policies: Any, **settings: Any) -> Results:
+        """Say how often the program misses at every size of DRAM; see `terrace_sim.curve`."""
+        from ._levels import curve
+
+        if policies:
+            settings["replacement"] = list(policies)
+        return curve(self, **settings)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the accesses as a stream of Arrow."""
+        return self._native.stream()
+
+    def __repr__(self) -> str:
+        """Return what it is."""
+        return f"<Trace {self.name}>"
+
+
+class Head(Table):
+    """The first accesses of a trace."""
+
+    def __init__(self, native: _native.Trace, rows: int) -> None:
+        if rows < 0:
+            raise UsageError(f"a trace has no {rows} first accesses; name 0 or more")
+        self._native = native
+        self._rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the accesses as a stream of Arrow."""
+        return self._native.stream(self._rows)
+
+    def __repr__(self) -> str:
+        """Return the rows, if a library can show them."""
+        table: pyarrow.Table = self.to_arrow()
+        return str(table.to_pydict())
+
+
+def open(
+    source: Any,
+    *,
+    writes: Any = None,
+    format: str | None = None,
+    columns: str | None = None,
+    keys: bool = False,
+    name: str | None = None,
+) -> Trace:
+    """Open a trace.
+
+    Args:
+        source: The path of a file of any format that the command reads; a table of PyArrow, pandas,
+            Polars or any library with Arrow's interface, with a column `address` and, where it has
+            them, `write`, `thread`, `process`, `size`, `ip`, `instruction`; or addresses of bytes, as
+            an array of NumPy or a list of whole numbers.
+        writes: Whether each of the addresses of an array is written; none is without it.
+        format: The format of a file, where nothing else tells.
+        columns: What the columns of a CSV file hold: `time=1,object=2,size=3`, or a known layout.
+        keys: Take the addresses of a file for names of objects.
+        name: What results call a trace that is no file.
+
+    Raises:
+        UsageError: it is nothing of these.
+        Failure: the file cannot be read, or is damaged.
+    """
+    if isinstance(source, Trace):
+        return source
+    if isinstance(source, (str, PathLike)):
+        if writes is not None:
+            raise UsageError("a file says itself what is written; leave `writes` out")
+        return Trace(_native.Trace(fspath(source), format, columns, keys))
+    if format is not None or columns is not None or keys:
+        raise UsageError("`format`, `columns` and `keys` are of files; leave them out here")
+    if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "__array_interface__"):
+        if writes is not None:
+            raise UsageError("a table says in its column `write` what is written; leave `writes` out")
+        native = _native.Trace.of_table(source, name or "table")
+        if native.ignored:
+            ignored = ", ".join(f"`{column}`" for column in native.ignored)
+            warnings.warn(f"of `{native.name}` these columns are not read: {ignored}", stacklevel=2)
+        return Trace(native)
+    addresses = _numbers(source)
+    flags = None if writes is None else bytes(map(bool, writes))
+    return Trace(_native.Trace.of_addresses(addresses, flags, name or "array"))
+
+
+def _numbers(source: Any) -> bytes:
+    """Return whole numbers as 8 bytes each."""
+    kind = getattr(getattr(source, "dtype", None), "kind", None)
+    if kind in ("u", "i"):
+        if source.ndim != 1:
+            raise UsageError(f"an array of {source.ndim} dimensions is no trace; give one of one")
+        if kind == "i" and len(source) > 0 and source.min() < 0:
+            raise UsageError("an address is negative")
+        numbers: bytes = source.astype("u8").tobytes()
+        return numbers
+    if kind is not None:
+        raise UsageError(f"addresses are whole numbers, not {source.dtype}")
+    if not isinstance(source, Sequence):
+        raise UsageError(
+            f"a trace is a path, a table or an array of addresses, not a {type(source).__name__}"
+        )
+    import array
+
+    try:
+        return array.array("Q", source).tobytes()
+    except (TypeError, OverflowError) as error:
+        raise UsageError(f"addresses are whole numbers from 0 on: {error}") from None

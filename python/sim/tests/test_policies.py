@@ -1,0 +1,115 @@
+"""Policies that are written in Python."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import terrace_sim as ts
+
+
+class PythonLru(ts.Replacement):
+    """The page that was touched longest ago leaves."""
+
+    def __init__(self, capacity: int, seed: int) -> None:
+        self.pages: OrderedDict[int, bool] = OrderedDict()
+
+    def touch(self, page: int, write: bool) -> None:
+        self.pages[page] = write
+        self.pages.move_to_end(page)
+
+    def evict(self) -> int:
+        return self.pages.popitem(last=False)[0]
+
+    def remove(self, page: int) -> None:
+        del self.pages[page]
+
+
+class PythonFifo(PythonLru):
+    """The page that came first leaves."""
+
+    name = "fifo-of-python"
+
+    def touch(self, page: int, write: bool) -> None:
+        self.pages.setdefault(page, write)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("ours", "theirs"), [(PythonLru, "lru"), (PythonFifo, "fifo")])
+def test_a_policy_is_what_ours_is(zipf: Path, ours: type[ts.Replacement], theirs: str) -> None:
+    drams = ["1p", "20p", "100p", "499p"]
+    found = ts.pages(zipf, dram=drams, replacement=[ours, theirs], memory="pcm").to_dict()["runs"]
+    names = [run["settings"].pop("replacement") for run in found]
+    assert found[0::2] == found[1::2]
+    assert names[1::2] == [theirs] * 4 and theirs not in names[0::2]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_pages_that_are_fetched_ahead_are_told(zipf: Path) -> None:
+    found = ts.pages(zipf, dram="50p", replacement=PythonLru, memory="pcm", prefetch="stream")
+    assert found.to_dict()["runs"][0]["misses"] > 0
+
+
+def test_names_come_from_classes(zipf: Path) -> None:
+    def again() -> type[ts.Replacement]:
+        class TwiceMade(PythonLru):
+            pass
+
+        return TwiceMade
+
+    names = [
+        ts.pages(zipf, dram="400p", replacement=made, memory="pcm", warmup=10_000).to_dict()["runs"][0]
+        for made in (again(), again())
+    ]
+    assert [run["settings"]["replacement"] for run in names] == ["twice-made", "twice-made-2"]
+
+
+class Broken(PythonLru):
+    """Fails after some touches."""
+
+    def evict(self) -> int:
+        raise ZeroDivisionError("the policy's own")
+
+
+class Liar(PythonLru):
+    """Evicts what is not there."""
+
+    def evict(self) -> int:
+        return 10**6
+
+
+class Unfinished(ts.Replacement):
+    """Has no methods."""
+
+
+class Unmade(ts.Replacement):
+    """Cannot be made."""
+
+    def __init__(self, capacity: int, seed: int) -> None:
+        raise KeyError("no")
+
+
+class Taken(PythonLru):
+    """Has the name of another."""
+
+    name = "lru"
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind", "why"),
+    [
+        (Broken, ZeroDivisionError, "the policy's own"),
+        (Liar, ts.UsageError, "which is not in DRAM"),
+        (Unfinished, NotImplementedError, "touch"),
+        (Unmade, ts.UsageError, "Unmade.*no"),
+        (Taken, ts.UsageError, "lru"),
+    ],
+)
+def test_what_a_policy_raises_is_raised(zipf: Path, policy: Any, kind: type[Exception], why: str) -> None:
+    with pytest.raises(kind, match=why):
+        ts.pages(zipf, dram="20p", replacement=policy, memory="pcm")
+    # And the next simulation is as any.
+    ts.pages(zipf, dram="20p", replacement="lru", memory="pcm", warmup=1000)
