@@ -13,6 +13,7 @@ hyphen in a name is an underscore here.
 from ._levels import curve, files, llc, mix, pages, settings
 from ._native import Failure, TerraceError, UsageError, __version__
 from ._policies import Replacement
+from ._programs import record, run
 from ._results import Results
 from ._traces import Trace, open
 
@@ -30,5 +31,7 @@ __all__ = [
     "mix",
     "open",
     "pages",
+    "record",
+    "run",
     "settings",
 ]

@@ -7,9 +7,8 @@ import json
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from . import _native
 from ._native import UsageError
 from ._table import Table, library
 
@@ -19,13 +18,38 @@ _HEIGHT = 600
 _POINTS = 200
 
 
+class Document(Protocol):
+    """What results are shown of."""
+
+    def json(self) -> str:
+        """Return the JSON."""
+
+    def csv(self) -> bytes:
+        """Return the rows as CSV."""
+
+    def parquet(self) -> bytes:
+        """Return the rows as a Parquet file."""
+
+    def html(self, call: str) -> str:
+        """Return the page, with the call that has made the results."""
+
+    def text(self) -> str:
+        """Return what a terminal shows."""
+
+    def remarks(self) -> list[str]:
+        """Return sentences that belong to the results."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows as a stream of Arrow."""
+
+
 class Results(Table):
     """What was found: rows, JSON, a page, and the text that a terminal shows.
 
     Units and meanings of the columns are in the metadata of their Arrow fields.
     """
 
-    def __init__(self, native: _native.Results, call: str) -> None:
+    def __init__(self, native: Document, call: str) -> None:
         self._native = native
         self._call = call
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 class Trace(Table):
     """A trace. As a table it has a row for each access of the program."""
 
-    def __init__(self, native: _native.Trace) -> None:
+    def __init__(self, native: _native.Trace, kept: object = None) -> None:
+        """Keep a trace, and what its file goes with."""
         self._native = native
+        self._kept = kept
 
     @property
     def name(self) -> str:
