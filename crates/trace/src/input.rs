@@ -8,22 +8,20 @@ use terrace_base::{Context, Error, Result};
 
 use crate::compression::{Compression, MAGIC_BYTES, is_archive, unread};
 use crate::spooled::place;
-use crate::store::Uri;
+use crate::store::Stored;
 
 /// First bytes, by which the format is detected.
 const HEAD: u64 = 1 << 16;
 /// Longest line of a text; a longer line means that it is no trace.
 const LONGEST_LINE: u64 = 1 << 12;
 
-/// Opens the file of a trace.
+/// Opens the file of a trace, or the one in which an object of a store is kept.
 pub(crate) fn file(path: &Path) -> Result<File> {
-    if let Some(uri) = Uri::of(path)? {
-        return Err(Error::usage(format!(
-            "the trace `{uri}` is not of the native format, and others are not read from a store; \
-             fetch it to a file"
-        )));
+    match Stored::file(path)? {
+        Some(file) => Ok(file),
+        None => File::open(place(path))
+            .or_fail(|| format!("cannot read the trace `{}`", path.display())),
     }
-    File::open(place(path)).or_fail(|| format!("cannot read the trace `{}`", path.display()))
 }
 
 /// A trace file that is read from beginning to end.

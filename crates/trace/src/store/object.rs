@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, parse_url_opts};
+use terrace_base::unpanicked;
 use tokio::runtime::{Builder, Runtime};
 
 use super::uri::Uri;
@@ -35,8 +36,8 @@ impl Object {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let url = uri.to_string().parse();
         let url = url.map_err(|_| io::Error::other("its address is no URI"))?;
-        let (store, path) = parse_url_opts(&url, options()).map_err(told)?;
-        let meta = runtime.block_on(store.head(&path)).map_err(told)?;
+        let (store, path) = asked(|| parse_url_opts(&url, options()))?;
+        let meta = asked(|| runtime.block_on(store.head(&path)))?;
         Ok(Self {
             runtime,
             store,
@@ -44,6 +45,13 @@ impl Object {
             meta,
             tail: OnceLock::new(),
         })
+    }
+
+    /// Returns what tells the object from those that had its name before: its entity tag, or else
+    /// when it was changed.
+    pub(super) fn version(&self) -> String {
+        let tag = self.meta.e_tag.clone();
+        tag.unwrap_or_else(|| self.meta.last_modified.to_rfc3339())
     }
 
     /// Fetches a range, which is not empty and lies within the object.
@@ -56,7 +64,7 @@ impl Object {
             let got = self.store.get_opts(&self.path, options).await?;
             Ok((got.meta.clone(), got.bytes().await?))
         };
-        let (meta, bytes) = self.runtime.block_on(get).map_err(told)?;
+        let (meta, bytes) = asked(|| self.runtime.block_on(get))?;
         if (&meta.e_tag, meta.size) != (&self.meta.e_tag, self.meta.size) {
             return Err(io::Error::other(
                 "it was replaced by another object while it was read",
@@ -116,6 +124,16 @@ fn options() -> Vec<(String, String)> {
     options
 }
 
+/// Has `object_store` do something. It panics where it finds settings to be no addresses.
+fn asked<T>(ask: impl FnOnce() -> object_store::Result<T>) -> io::Result<T> {
+    let answer = unpanicked(ask).ok_or_else(|| {
+        io::Error::other(
+            "a setting of its store in the environment, such as AWS_ENDPOINT_URL, is wrong",
+        )
+    });
+    answer?.map_err(told)
+}
+
 /// Returns the error as a reason for people, without addresses and answers of servers, which may
 /// hold credentials.
 fn told(error: object_store::Error) -> io::Error {
@@ -130,6 +148,13 @@ fn told(error: object_store::Error) -> io::Error {
     })
 }
 
+/// Hosts that give credentials to machines which rent them; asked where the environment has none.
+const CREDENTIALS: [&str; 3] = [
+    "://169.254.169.254",
+    "://169.254.170.2",
+    "://metadata.google.internal",
+];
+
 /// Returns the text of the innermost cause.
 fn innermost(error: &dyn Error) -> String {
     const STATUS: &str = "Server returned non-2xx status code: ";
@@ -137,11 +162,21 @@ fn innermost(error: &dyn Error) -> String {
     while let Some(inner) = cause.source() {
         cause = inner;
     }
+    if CREDENTIALS
+        .iter()
+        .any(|host| error.to_string().contains(host))
+    {
+        return "the environment has no credentials for its store, and this machine gives none"
+            .to_owned();
+    }
     let text = cause.to_string();
     let text = text.lines().next().unwrap_or_default();
     if let Some(answer) = text.strip_prefix(STATUS) {
         let status = answer.split(": ").next().unwrap_or_default();
         return format!("the store answers {}", status.trim_end_matches(':'));
+    }
+    if text == "URL scheme is not allowed" {
+        return "its store is asked by http, which AWS_ALLOW_HTTP=true allows".to_owned();
     }
     let words = text.split(' ').map(|word| match word.contains("://") {
         true => "…",

@@ -1,5 +1,6 @@
 //! A server of objects over HTTP that notes what is asked of it, and does other than it is asked
 //! where a test wants that.
+#![allow(dead_code, reason = "each binary uses a part")]
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, BufReader, Write};
