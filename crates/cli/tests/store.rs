@@ -386,7 +386,10 @@ mod with_stores {
                 .env("AWS_ENDPOINT_URL", &self.endpoint)
                 .env("AWS_ACCESS_KEY_ID", "AKIASECRET")
                 .env("AWS_SECRET_ACCESS_KEY", "SECRET")
-                .env("AWS_SESSION_TOKEN", "SECRET");
+                .env("AWS_SESSION_TOKEN", "SECRET")
+                // What other programs mean by these is no setting of a store.
+                .env("ENDPOINT", "http://127.0.0.1:1")
+                .env("TIMEOUT", "soon");
         }
     }
 
