@@ -328,6 +328,21 @@ mod tests {
     }
 
     #[test]
+    fn a_read_of_what_is_kept_is_a_use() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path(), 100);
+        for (byte, seconds) in [(1, 1), (2, 2)] {
+            let (file, _) = read(&cache, byte, 50).unwrap();
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            file.set_modified(time).unwrap();
+        }
+        drop(read(&cache, 1, 50).unwrap());
+        drop(read(&cache, 3, 50).unwrap());
+        assert!(!read(&cache, 1, 50).unwrap().1);
+        assert!(read(&cache, 2, 50).unwrap().1);
+    }
+
+    #[test]
     fn what_is_read_or_larger_than_the_cache_is_told() {
         let directory = tempfile::tempdir().unwrap();
         let cache = cache(directory.path(), 100);
@@ -367,7 +382,8 @@ mod tests {
         /// Beside a list with the object that was used last at its end.
         #[test]
         fn what_was_used_longest_ago_goes_first(
-            lengths in prop::array::uniform5(0u64..60), uses in prop::collection::vec(0usize..5, 1..30),
+            lengths in prop::array::uniform5(0u64..60),
+            uses in prop::collection::vec(0usize..5, 1..30),
         ) {
             let directory = tempfile::tempdir().unwrap();
             let cache = cache(directory.path(), 100);

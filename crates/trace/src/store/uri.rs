@@ -8,7 +8,7 @@ use terrace_base::{Error, Result};
 /// Schemes of stores. Any other path is that of a file.
 const SCHEMES: [&str; 5] = ["s3", "gs", "az", "https", "http"];
 
-/// The URI of an object in a store, as `s3://bucket/key`. There is no user and no query in it, so it
+/// The URI of an object in a store, as `s3://bucket/key`. It has no user and no query, so that it
 /// can be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uri(String);
@@ -43,8 +43,8 @@ impl Uri {
         }
         let shown = format!("{scheme}://{host}{key}");
         if user.is_some() {
-            // Where passwords hold what ends them, nobody knows where they end.
-            let is_clear = query.is_empty() && rest.matches('@').count() == 1;
+            // Where a password holds what would end it, nobody knows where it ends.
+            let is_clear = rest.matches('@').count() == 1;
             let shown = match is_clear {
                 true => shown,
                 false => format!("{scheme}://…"),
@@ -155,6 +155,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_user_is_refused_and_left_out() {
+        for uri in ["s3://SECRET@traces/a", "s3://u:SECRET@traces/a?SECRET"] {
+            let error = of(uri).unwrap_err().to_string();
+            assert!(error.contains("`s3://traces/a` has a user"), "{error}");
+        }
+        // The password may be `a@b/SECRET`.
+        let error = of("s3://u:a@b/SECRET@traces/a").unwrap_err().to_string();
+        assert!(error.contains("`s3://…` has a user"), "{error}");
+    }
+
     proptest! {
         /// Whatever stands before the host or behind the key.
         #[test]
@@ -164,7 +175,7 @@ mod tests {
             is_user: bool,
         ) {
             let uri = match is_user {
-                true => format!("{scheme}://u:{secret}@host/key?{secret}"),
+                true => format!("{scheme}://u:{secret}@host/key"),
                 false => format!("{scheme}://host/key?{secret}"),
             };
             let error = of(&uri).unwrap_err().to_string();
