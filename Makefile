@@ -40,7 +40,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html python test-python test-random test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
+.PHONY: help demo test test-root test-data test-html python test-python test-random test-object-store test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -51,6 +51,8 @@ help:
 	@echo 'make test-html   draw the pages of results in Chromium (300 MB, installed first)'
 	@echo 'make python      build the Python package, target/wheels/terrace_sim-*.whl'
 	@echo 'make test-python build the Python package and run its tests (200 MB of PyPI)'
+	@echo 'make test-object-store'
+	@echo '                 run the tests of traces in object storage, which a usual build leaves out'
 	@echo 'make test-c-sanitized'
 	@echo '                 run the tests of the heap for C with sanitizers and under valgrind'
 	@echo 'make semver      compare the interface of the heap with the last release, and build it with the'
@@ -165,6 +167,22 @@ test-html:
 
 test-random:
 	env -u PROPTEST_RNG_SEED PROPTEST_CASES=$${PROPTEST_CASES:-1000} $(CARGO) test --workspace --locked
+
+# Servers of the tests speak http. S3 is played by moto, in the Python that TERRACE_MOTO names.
+test-object-store: export AWS_ALLOW_HTTP = true
+test-object-store: export TERRACE_MOTO ?= python3
+test-object-store: export PROPTEST_RNG_SEED ?= 1
+test-object-store:
+	@scripts/setup.sh
+	$(CARGO) clippy --locked -p terrace-trace -p terrace --all-targets --features terrace/object-store -- -D warnings
+	$(CARGO) test --locked -p terrace-trace -p terrace --features terrace/object-store \
+		--lib --test ranges --test store
+	@if $(TERRACE_MOTO) -c 'import boto3, moto.server' 2>/dev/null; then \
+		$(CARGO) test --locked -p terrace-trace -p terrace --features terrace/object-store \
+			--lib --test ranges --test store s3 -- --ignored; \
+	else \
+		echo 'test-object-store: LEFT OUT: S3: TERRACE_MOTO names no Python with moto[server]' >&2; \
+	fi
 
 test-c-sanitized:
 	@scripts/setup.sh

@@ -8,11 +8,21 @@ use terrace_base::{Context, Error, Result};
 
 use crate::compression::{Compression, MAGIC_BYTES, is_archive, unread};
 use crate::spooled::place;
+use crate::store::Stored;
 
 /// First bytes, by which the format is detected.
 const HEAD: u64 = 1 << 16;
 /// Longest line of a text; a longer line means that it is no trace.
 const LONGEST_LINE: u64 = 1 << 12;
+
+/// Opens the file of a trace, or the one in which an object of a store is kept.
+pub(crate) fn file(path: &Path) -> Result<File> {
+    match Stored::file(path)? {
+        Some(file) => Ok(file),
+        None => File::open(place(path))
+            .or_fail(|| format!("cannot read the trace `{}`", path.display())),
+    }
+}
 
 /// A trace file that is read from beginning to end.
 pub(crate) struct Input {
@@ -35,7 +45,7 @@ pub(crate) struct Input {
 impl Input {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let cannot = || format!("cannot read the trace `{}`", path.display());
-        let mut file = File::open(place(path)).or_fail(cannot)?;
+        let mut file = file(path)?;
         let metadata = file.metadata().or_fail(cannot)?;
         let mut magic = Vec::new();
         (&mut file)

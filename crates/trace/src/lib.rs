@@ -29,6 +29,7 @@ pub mod selection;
 pub mod sound;
 pub mod source;
 pub mod spooled;
+pub mod store;
 mod stream;
 pub mod tally;
 #[cfg(test)]

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use terrace_base::{Bytes, Context, Error, Result};
 
+use crate::store::Uri;
+
 /// What stands for standard input.
 const STANDARD: &str = "-";
 /// Bytes that are kept between two looks at the room that is left.
@@ -32,11 +34,15 @@ pub struct Spooled {
 }
 
 impl Spooled {
-    /// Keeps a trace that can be read only once; returns none where the path is that of a file.
+    /// Keeps a trace that can be read only once; returns none where the path is that of a file, or
+    /// of an object in a store.
     ///
     /// # Errors
     /// A failure if it cannot be read, or there is no room for it.
     pub fn of(path: &Path) -> Result<Option<Self>> {
+        if Uri::of(path)?.is_some() {
+            return Ok(None);
+        }
         let from = place(path);
         let cannot = || format!("cannot read the trace `{}`", path.display());
         let kind = fs::metadata(from).or_fail(cannot)?.file_type();

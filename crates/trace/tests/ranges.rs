@@ -4,6 +4,9 @@
 mod common;
 #[path = "common/drawn.rs"]
 mod drawn;
+#[cfg(feature = "object-store")]
+#[path = "ranges/store.rs"]
+mod store;
 
 use std::fs;
 use std::io;

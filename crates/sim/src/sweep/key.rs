@@ -9,6 +9,7 @@ use serde_json::Value;
 use terrace_base::{Context, Error, Result};
 use terrace_trace::Reading;
 use terrace_trace::spooled::place;
+use terrace_trace::store::Stored;
 
 use crate::pages::PageMachine;
 
@@ -18,20 +19,31 @@ const VERSION: u32 = 8;
 /// Identity of a file at a moment: changed content shows in another size or modification time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stamp {
-    /// Path without symbolic links.
+    /// Path without symbolic links, or a URI.
     path: PathBuf,
     bytes: u64,
     /// Modification time in nanoseconds since 1970.
     modified_ns: u64,
+    /// The version, of an object in a store, which has no modification time here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
 }
 
 impl Stamp {
-    /// Returns the stamp of a trace.
+    /// Returns the stamp of a trace, a file or an object in a store.
     ///
     /// # Errors
-    /// A failure where the file does not exist; a usage error where it is not a regular file, as a
+    /// A failure where it does not exist; a usage error where it is not a regular file, as a
     /// sweep reads its traces many times.
     pub fn of(path: &Path) -> Result<Self> {
+        if let Some((bytes, version)) = Stored::identity(path)? {
+            return Ok(Self {
+                path: path.to_owned(),
+                bytes,
+                modified_ns: 0,
+                version: Some(version),
+            });
+        }
         let cannot = || format!("cannot read the trace `{}`", path.display());
         let metadata = place(path).metadata().or_fail(cannot)?;
         if !metadata.is_file() {
@@ -60,6 +72,7 @@ impl Stamp {
             path,
             bytes: metadata.len(),
             modified_ns: modified.map_or(0, |since| since.as_nanos() as u64),
+            version: None,
         }
     }
 }

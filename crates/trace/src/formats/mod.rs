@@ -29,6 +29,7 @@ use crate::ranges::Ranges;
 use crate::reading::Reading;
 use crate::sound::sound;
 use crate::source::{Sink, Source};
+use crate::store::Stored;
 
 impl Format {
     /// All formats. A text that fits several is taken for the first of them.
@@ -91,7 +92,11 @@ impl Format {
 /// Returns a failure if the file cannot be read or is corrupt, and a usage error if its format
 /// cannot be told.
 pub fn open(path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
-    detected(path, &Reading::default(), columns, || {
+    let reading = Reading::default();
+    if let Some(source) = stored(path, &reading, columns)? {
+        return Ok(source);
+    }
+    detected(path, &reading, columns, || {
         let endings: Vec<_> = usual_endings(Format::ALL.iter()).collect();
         format!("give it the ending of its format ({})", endings.join(", "))
     })
@@ -111,6 +116,9 @@ pub fn open_as(path: &Path, format: Format, columns: Columns) -> Result<Box<dyn 
 /// # Errors
 /// Returns the errors of [`open_as`] and [`open`].
 pub fn open_in(path: &Path, reading: &Reading, columns: Columns) -> Result<Box<dyn Source>> {
+    if let Some(source) = stored(path, reading, columns)? {
+        return Ok(source);
+    }
     match (reading.format, &reading.layout) {
         (format, Some(layout)) => {
             let input = Input::open(path)?;
@@ -150,6 +158,19 @@ impl Reading {
         self.tallies.begin(path, &source.meta().tally);
         Ok(source)
     }
+}
+
+/// Opens a trace of the native format that lies in a store; none if this is another one.
+fn stored(path: &Path, reading: &Reading, columns: Columns) -> Result<Option<Box<dyn Source>>> {
+    let Some(stored) = Stored::of(path)? else {
+        return Ok(None);
+    };
+    let is_asked_for = reading.format.is_none_or(|format| format == native::FORMAT);
+    if !is_asked_for || reading.layout.is_some() || !native::ends(path, &*stored.ranges)? {
+        return Ok(None);
+    }
+    let source = native::open_ranges(path, stored.ranges, columns)?;
+    Ok(Some(checked(path, source, native::FORMAT, reading)))
 }
 
 /// Opens a trace that shows its format; `advice` says what to do if it does not.

@@ -76,7 +76,6 @@ mod reader;
 mod table;
 mod writer;
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -87,10 +86,13 @@ use writer::Writer;
 use crate::access::Columns;
 use crate::compression::Compression;
 use crate::format::{Content, Declaration, Field, Format};
-use crate::input::Input;
-use crate::ranges::Ranges;
+use crate::input::{self, Input};
+use crate::ranges::{self, Ranges};
 use crate::source::{Sink, Source};
-use crate::spooled::{Spooled, place};
+use crate::spooled::Spooled;
+
+/// What Parquet files begin and end with.
+const MAGIC: &[u8] = b"PAR1";
 
 /// The declaration of the format.
 pub const FORMAT: Format = Format::new(&Declaration {
@@ -99,7 +101,7 @@ pub const FORMAT: Format = Format::new(&Declaration {
     endings: &[".parquet"],
     fields: &Field::OF_ACCESSES,
     example: "terrace record -o a.parquet -- ./program\n",
-    content: Content::Magic(b"PAR1"),
+    content: Content::Magic(MAGIC),
     open,
     create: Some(create),
 });
@@ -114,10 +116,20 @@ fn open(input: Input, columns: Columns) -> Result<Box<dyn Source>> {
     }
     // Its description lies at its end.
     let file = match input.bytes {
-        Some(_) => File::open(place(&path)).or_fail(|| cannot(&path))?,
+        Some(_) => input::file(&path)?,
         None => Spooled::spool(&path, input)?.into_file(),
     };
     open_ranges(&path, Arc::new(file), columns)
+}
+
+/// Whether a trace ends as the native format does.
+pub(super) fn ends(name: &Path, ranges: &dyn Ranges) -> Result<bool> {
+    let end = || {
+        let length = ranges.length()?;
+        let begin = length.saturating_sub(MAGIC.len() as u64);
+        ranges::read(ranges, begin, (length - begin) as usize)
+    };
+    Ok(end().or_fail(|| cannot(name))? == MAGIC)
 }
 
 /// Opens the trace that errors call `name`.
