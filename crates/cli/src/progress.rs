@@ -9,7 +9,7 @@ use crate::lost::say_lost;
 use crate::screen::say;
 
 const BAR: &str = "{prefix}{wide_bar} {percent} %  {human_pos} accesses, {eta} left";
-const TIME: &str = "{prefix}{wide_bar} {percent} %, {eta} left";
+const PLAIN: &str = "{prefix}{wide_bar} {percent} %, {eta} left";
 const COUNT: &str = "{prefix}{human_pos} accesses in {elapsed}";
 
 /// Progress bar on standard error if that is a terminal; removed on drop.
@@ -26,7 +26,8 @@ impl Progress {
     fn of(part: Part, quiet: bool) -> Self {
         let bar = match part.amount {
             Amount::Accesses(accesses) => Self::new(accesses, quiet),
-            Amount::Time(time) => Self::with(Some(time.0), quiet, TIME),
+            Amount::Time(time) => Self::with(Some(time.0), quiet, PLAIN),
+            Amount::Bytes(bytes) => Self::with(Some(bytes.0), quiet, PLAIN),
         };
         bar.doing(part.name)
     }

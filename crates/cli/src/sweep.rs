@@ -14,14 +14,15 @@ use terrace_sim::sweep::{Output, Sweep, Trace};
 use crate::args;
 use crate::args::level::Level;
 use crate::counted::counted;
-use crate::progress::Progress;
+use crate::progress::{Bars, Progress};
 use crate::results::Outputs;
+use crate::screen::say;
 
 pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
     let (simulation, common) = (arguments.simulation()?, &arguments.common);
     let choices = simulation.choices();
     let output = Output::new(&arguments.output)?;
-    let others = output.all().map(|path| ("-o", path));
+    let others = output.tables().map(|path| ("-o", path));
     let outputs = Outputs::open(&common.results, &arguments.inputs(), &others)?;
     let opened = arguments.opened();
     let traces = opened.named().iter().map(|path| Trace {
@@ -30,9 +31,14 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
         limit: opened.limit,
     });
     let traces: Vec<_> = traces.collect();
-    let sweep = Sweep::open(&traces, choices, &output)?;
+    let bars = Bars::new(common.quiet);
+    let sweep = Sweep::open(&traces, choices, &output, &|event| bars.show(event))?;
+    drop(bars);
     let options = sweep.options().to_owned();
     may_replace(&output.parquet, &output.csv, &options)?;
+    if !common.quiet {
+        say_unused(&output, sweep.skipped());
+    }
     let (machines, resumed) = (sweep.machines(), sweep.resumed());
     let bar = Progress::new(sweep.left(), common.quiet);
     let results = sweep.run(&|progress| {
@@ -59,6 +65,30 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
     let text = tables(&rows, &traces, choices);
     let counted = counted(opened.named_places(), &opened.reading.tallies, common.quiet);
     outputs.show(&SweepDocument::new(counted, rows), &text)
+}
+
+/// Says what of earlier sweeps is there and is not used.
+fn say_unused(output: &Output, skipped: usize) {
+    let results = output.results.display();
+    let what = match skipped {
+        0 => None,
+        1 => Some("a file that is damaged or of another version is".to_owned()),
+        _ => Some(format!(
+            "{skipped} files that are damaged or of another version are"
+        )),
+    };
+    if let Some(what) = what {
+        say(&format!(
+            "terrace: in `{results}` {what} not used; what is missing is simulated\n"
+        ));
+    }
+    if let Some(journal) = output.earlier() {
+        say(&format!(
+            "terrace: `{}` is what a sweep of an earlier version had finished; it is not read, and \
+             all is simulated: remove it\n",
+            journal.display()
+        ));
+    }
 }
 
 /// A row for each trace and machine.

@@ -244,18 +244,6 @@ fn a_sweep_does_not_replace_the_results_of_other_options() {
 }
 
 #[test]
-fn a_sweep_goes_on_only_with_its_own_options() {
-    let files = Files::new();
-    fs::write(
-        files.path("out.partial.jsonl"),
-        "{\"options\":\"others\"}\n",
-    )
-    .unwrap();
-    let sweep = "sweep -q --dram 25% a.parquet -o out";
-    files.refused(sweep, 2, "a sweep with other options");
-}
-
-#[test]
 fn a_sweep_into_a_device_is_refused() {
     let files = Files::new();
     files.refused("sweep --dram 25% a.parquet -o /dev/null", 2, "is neither");

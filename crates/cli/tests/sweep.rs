@@ -75,6 +75,18 @@ impl Files {
             .map(|ending| fs::read(self.path().join(format!("{name}.{ending}"))).expect("a table"))
     }
 
+    /// The number of passes of a name that are finished.
+    fn finished(&self, name: &str) -> usize {
+        let Ok(files) = fs::read_dir(self.path().join(format!("{name}.results"))) else {
+            return 0;
+        };
+        // One that was killed may leave another name.
+        let names = files.flatten().map(|file| file.file_name());
+        names
+            .filter(|name| name.to_string_lossy().ends_with(".result"))
+            .count()
+    }
+
     /// Checks that it ends with `code` and a sentence that has `why` in it, and leaves nothing.
     fn refused(&self, arguments: &[&str], code: i32, why: &str) {
         let before = self.names();
@@ -104,40 +116,128 @@ fn killed_and_resumed_the_tables_are_the_same_bytes() {
     assert_eq!(said, "8 machines simulated: whole.parquet and whole.csv\n");
 
     let again = [&SWEEP[..], &["killed"]].concat();
-    let mut child = files
-        .command(&["sweep"])
-        .args(&again)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("terrace runs");
-    let journal = files.path().join("killed.partial.jsonl");
-    let begin = Instant::now();
-    while fs::metadata(&journal).map_or(0, |journal| journal.len()) == 0 {
+    let begin = || {
+        let mut command = files.command(&["sweep"]);
+        command.args(&again).stdout(Stdio::null());
+        command
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("terrace runs")
+    };
+    let mut killed = begin();
+    let started = Instant::now();
+    while files.finished("killed") == 0 {
         assert!(
-            begin.elapsed() < Duration::from_secs(100),
+            started.elapsed() < Duration::from_secs(100),
             "nothing is finished"
         );
         std::thread::sleep(Duration::from_millis(1));
     }
-    let output = files.sweep(&again);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("another sweep is writing"), "{text}");
-    child.kill().expect("it still runs");
-    child.wait().expect("it ends");
+    // Another one takes what is there, and does not wait for the first.
+    let other = begin();
+    std::thread::sleep(Duration::from_millis(100));
+    killed.kill().expect("it still runs");
+    killed.wait().expect("it ends");
     assert!(!files.path().join("killed.csv").exists());
-
-    let (said, _) = files.done(&again);
+    let other = other.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&other.stderr);
     assert!(
         said.starts_with("8 machines simulated, 4 of them before: "),
         "{said}"
     );
-    assert!(!journal.exists());
     assert!(
         files.tables("killed") == files.tables("whole"),
         "they differ"
     );
+    // What the killed one was writing has no name.
+    assert_eq!(files.finished("killed"), 2);
+
+    let (said, _) = files.done(&again);
+    assert!(
+        said.starts_with("8 machines simulated, 8 of them before: "),
+        "{said}"
+    );
+    assert!(
+        files.tables("killed") == files.tables("whole"),
+        "they differ"
+    );
+}
+
+#[test]
+fn sweeps_at_once_of_the_same_name_end_well() {
+    let files = Files::new();
+    files.generate("long.parquet", "40k");
+    let sweeps = [(); 3].map(|()| {
+        let mut command = files.command(&["sweep", "-q"]);
+        command.args(SWEEP).arg("both").stdout(Stdio::null());
+        command.spawn().expect("terrace runs")
+    });
+    for mut sweep in sweeps {
+        assert!(sweep.wait().expect("it ends").success());
+    }
+    files.done(&[&SWEEP[..], &["one", "-q"]].concat());
+    assert!(files.tables("both") == files.tables("one"), "they differ");
+    assert_eq!(files.finished("both"), 2);
+}
+
+#[test]
+fn other_machines_take_what_is_there() {
+    let files = Files::new();
+    let sweep = |dram| {
+        let arguments = ["--dram", dram, "short.parquet", "-o", "out"];
+        let (said, _) = files.done(&arguments);
+        fs::remove_file(files.path().join("out.parquet")).expect("it is there");
+        fs::remove_file(files.path().join("out.csv")).expect("it is there");
+        said
+    };
+    assert!(sweep("10%,50%").starts_with("2 machines simulated: "));
+    assert!(sweep("10%,30%,50%").starts_with("3 machines simulated, 2 of them before: "));
+    // A file that is torn is said, and its machines are simulated again.
+    for file in fs::read_dir(files.path().join("out.results")).expect("results") {
+        fs::write(file.expect("a file").path(), "terrace").expect("written");
+    }
+    let said = sweep("10%");
+    assert_eq!(
+        said,
+        "terrace: in `out.results` 2 files that are damaged or of another version are not used; what \
+         is missing is simulated\n1 machines simulated: out.parquet and out.csv\n"
+    );
+}
+
+#[test]
+fn what_an_earlier_version_has_left_is_said() {
+    let files = Files::new();
+    let journal = files.path().join("out.partial.jsonl");
+    fs::write(&journal, "{\"options\":\"some\"}\n").expect("written");
+    let (said, _) = files.done(&["--dram", "10%", "short.parquet", "-o", "out"]);
+    assert!(
+        said.starts_with("terrace: `out.partial.jsonl` is what a sweep of an earlier version"),
+        "{said}"
+    );
+    assert!(journal.exists());
+}
+
+/// A format without a digest of its own: its bytes are read once, and then a cache has the digest.
+#[test]
+fn a_cache_keeps_the_digests_of_other_formats() {
+    let files = Files::new();
+    files.generate("a.csv", "1k");
+    let cache = files.path().join("cache");
+    // A file that has just changed may change again without another time.
+    let sweep = || {
+        let mut command = files.command(&["sweep", "--dram", "10%", "a.csv", "-o", "out"]);
+        let status = command.env("TERRACE_CACHE", &cache).output();
+        assert!(status.expect("terrace runs").status.success());
+        cache.join("digests").exists()
+    };
+    let begin = Instant::now();
+    while !sweep() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "nothing is kept");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert_eq!(files.finished("out"), 1);
+    let entries = fs::read_dir(cache.join("digests")).expect("digests");
+    assert_eq!(entries.count(), 1);
 }
 
 #[test]

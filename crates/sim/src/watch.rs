@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use terrace_base::Nanos;
+use terrace_base::{Bytes, Nanos};
 use terrace_trace::lost::Loss;
 use terrace_trace::spooled::Spooled;
 
@@ -21,7 +21,7 @@ pub enum Event<'a> {
     },
     /// A part of the work begins.
     Begins(Part),
-    /// So much of the part is done: accesses, or nanoseconds of simulated time.
+    /// So much of the part is done: accesses, nanoseconds of simulated time, or bytes.
     Done(u64),
     /// A trace file that was written does not say all, because its format has no room for it.
     Lost {
@@ -48,6 +48,8 @@ pub enum Amount {
     Accesses(Option<u64>),
     /// Simulated time.
     Time(Nanos),
+    /// Bytes of a file.
+    Bytes(Bytes),
 }
 
 impl Event<'_> {

@@ -1,8 +1,7 @@
 //! A sweep against its slow twin: every machine on its own; stopped anywhere, it finds the same.
 
-use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use proptest::prelude::*;
@@ -10,6 +9,7 @@ use tempfile::TempDir;
 use terrace_device::Catalogue;
 use terrace_sim::pages::{self, Choice, Foresight, Grid, Outcome, Survey};
 use terrace_sim::sweep::{Output, Sweep, Trace};
+use terrace_sim::watch::Event;
 use terrace_sim::workload::Workload;
 use terrace_trace::{Access, Block, Columns, Reading};
 
@@ -70,7 +70,7 @@ fn twin(trace: &Trace, machines: &[Choice]) -> Vec<Outcome> {
 /// What a sweep finds, how many were finished before, and the last that it said of its progress.
 fn swept(traces: &[Trace], output: &Output) -> (Vec<Vec<Outcome>>, usize, (u64, usize)) {
     let machines = machines();
-    let sweep = Sweep::open(traces, &machines, output).unwrap();
+    let sweep = Sweep::open(traces, &machines, output, &|_| {}).unwrap();
     let resumed = sweep.resumed();
     assert_eq!(sweep.machines(), traces.len() * machines.len());
     let left = sweep.left().expect("the traces know their length");
@@ -99,51 +99,119 @@ fn each_machine_finds_what_it_finds_alone() {
         .map(|trace| twin(trace, &machines()))
         .collect();
     assert_eq!(swept(&traces, &output).0, alone);
-    let text = fs::read_to_string(&output.journal).unwrap();
-    let (_head, lines) = text.split_once('\n').unwrap();
     assert_eq!(
-        lines.lines().count(),
-        3 * 16,
+        passes(&output).len(),
+        3,
         "what is named twice is simulated once"
     );
-    assert_eq!(lines.lines().collect::<HashSet<_>>().len(), 3 * 16);
+}
+
+/// The files of finished passes, in the order of their names.
+fn passes(output: &Output) -> Vec<PathBuf> {
+    let files = fs::read_dir(&output.results).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// On another host, a trace has another path and another time; its content is the same.
+#[test]
+fn a_copy_of_a_trace_has_the_same_results() {
+    let [here, there] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let (mut traces, mut copies) = (traces(here.path()), traces(there.path()));
+    // Formats that hold no digest, too.
+    for (all, directory) in [(&mut traces, &here), (&mut copies, &there)] {
+        let path = directory.path().join("3.csv");
+        fs::write(&path, "address,write\n4096,r\n8192,w\n4096,w\n12288,r\n").unwrap();
+        all.push(Trace {
+            path,
+            reading: Reading::default(),
+            limit: None,
+        });
+    }
+    let csv = fs::File::options()
+        .append(true)
+        .open(&copies[3].path)
+        .unwrap();
+    csv.set_modified(std::time::UNIX_EPOCH).unwrap();
+    let outputs = [output(&here), output(&there)];
+    let machines = machines();
+    let choices = &machines[..4];
+    let run = |traces: &[Trace], output: &Output| {
+        let read = Mutex::new(0);
+        let watch =
+            |event: Event| *read.lock().unwrap() += u32::from(matches!(event, Event::Begins(_)));
+        let sweep = Sweep::open(traces, choices, output, &watch).unwrap();
+        // The native ones hold their digests.
+        assert_eq!(*read.lock().unwrap(), 1);
+        let resumed = sweep.resumed();
+        (sweep.run(&|_| {}).unwrap().traces.len(), resumed)
+    };
+    assert_eq!(run(&traces, &outputs[0]), (4, 0));
+    fs::rename(&outputs[0].results, &outputs[1].results).unwrap();
+    assert_eq!(run(&copies, &outputs[1]), (4, 16));
+    // Another content under the same name, as long as before.
+    fs::write(
+        &copies[3].path,
+        "address,write\n4096,r\n8192,w\n4096,w\n12288,w\n",
+    )
+    .unwrap();
+    assert_eq!(run(&copies, &outputs[1]), (4, 12));
+}
+
+/// Its results would be those of another trace.
+#[test]
+fn a_trace_that_changes_meanwhile_ends_the_sweep() {
+    let directory = tempfile::tempdir().unwrap();
+    let (traces, output, machines) = (traces(directory.path()), output(&directory), machines());
+    let sweep = Sweep::open(&traces, &machines, &output, &|_| {}).unwrap();
+    fs::copy(&traces[1].path, &traces[0].path).unwrap();
+    let error = sweep.run(&|_| {}).expect_err("it has changed");
+    assert!(error.to_string().contains("changes while"), "{error}");
+    let sweep = Sweep::open(&traces[1..2], &machines, &output, &|_| {}).unwrap();
+    assert!([0, 20].contains(&sweep.resumed()));
 }
 
 #[test]
-fn results_are_written_and_the_journal_is_gone() {
+fn results_are_written_and_what_is_finished_stays() {
     let directory = tempfile::tempdir().unwrap();
     let (traces, output, machines) = (traces(directory.path()), output(&directory), machines());
-    let results = Sweep::open(&traces, &machines, &output)
-        .unwrap()
-        .run(&|_| {});
-    let error = Sweep::open(&traces, &machines, &output)
-        .err()
-        .expect("it is locked");
-    assert!(error.to_string().contains("another sweep"), "{error}");
-    results.unwrap().write(b"parquet", b"csv").unwrap();
-    assert_eq!(fs::read(&output.parquet).unwrap(), b"parquet");
-    assert_eq!(fs::read(&output.csv).unwrap(), b"csv");
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3 + 2);
+    let run = |resumed| {
+        let sweep = Sweep::open(&traces, &machines, &output, &|_| {}).unwrap();
+        assert_eq!(sweep.resumed(), resumed);
+        let results = sweep.run(&|_| {}).unwrap();
+        results.write(b"parquet", b"csv").unwrap();
+        assert_eq!(fs::read(&output.parquet).unwrap(), b"parquet");
+        assert_eq!(fs::read(&output.csv).unwrap(), b"csv");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3 + 3);
+    };
+    run(0);
+    run(3 * machines.len());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// The journal of a sweep that was killed holds some lines, in any order of the traces, and
-    /// part of another.
+    /// Of a sweep that was killed some files are there, and of some only a part.
     #[test]
-    fn stopped_anywhere_it_goes_on_to_the_same(keep: u64, torn in 0usize..200) {
+    fn stopped_anywhere_it_goes_on_to_the_same(fates in prop::array::uniform3(0..3), torn: u16) {
         let directory = tempfile::tempdir().unwrap();
         let (traces, output) = (traces(directory.path()), output(&directory));
         let whole = swept(&traces, &output);
-        let text = fs::read_to_string(&output.journal).unwrap();
-        let (head, text) = text.split_once('\n').unwrap();
-        let lines = text.lines().enumerate();
-        let kept: Vec<_> = lines.filter(|(line, _)| keep >> line & 1 == 1).map(|(_, l)| l).collect();
-        let text = format!("{head}\n{}\n{}", kept.join("\n"), &text[..torn]);
-        fs::write(&output.journal, text).unwrap();
+        for (path, fate) in passes(&output).iter().zip(fates) {
+            let bytes = fs::read(path).unwrap();
+            match fate {
+                0 => fs::remove_file(path).unwrap(),
+                1 => fs::write(path, &bytes[..usize::from(torn) % bytes.len()]).unwrap(),
+                _ => {}
+            }
+        }
+        let machines = machines();
+        let sweep = Sweep::open(&traces, &machines, &output, &|_| {}).unwrap();
+        prop_assert_eq!(sweep.skipped(), fates.iter().filter(|fate| **fate == 1).count());
+        let kept = fates.iter().filter(|fate| **fate == 2).count();
         let again = swept(&traces, &output);
         prop_assert_eq!(&again.0, &whole.0);
-        prop_assert!(again.1 >= kept.len(), "{} of {}", again.1, kept.len());
+        prop_assert_eq!(again.1, kept * machines.len());
     }
 }

@@ -15,6 +15,7 @@ pub fn rest(mut source: Box<dyn Source>, skip: u64) -> Box<dyn Source> {
     meta.accesses = meta.accesses.map(|accesses| accesses.saturating_sub(skip));
     meta.about.push(("skipped".into(), skip.to_string()));
     meta.has_contents = false;
+    meta.digest = None;
     let mut rest = Rest {
         counts_instructions: meta.counts_instructions,
         left: skip,

@@ -41,9 +41,10 @@ impl Selection {
         meta.accesses = rows.map(|rows| rows.min(self.limit.unwrap_or(rows)));
         meta.has_contents &= whole;
         meta.tells_zeros &= whole;
-        // Their rows are those of the whole trace.
+        // The rows of allocations are those of the whole trace.
         if !whole || self.skip > 0 || self.limit.is_some() {
             meta.allocations = None;
+            meta.digest = None;
         }
         let mut note = |key: &str, value: String| meta.about.push((key.into(), value));
         if let Some(thread) = self.thread {

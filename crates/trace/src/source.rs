@@ -7,6 +7,7 @@ use terrace_base::Result;
 
 use crate::access::Block;
 use crate::allocation::Allocations;
+use crate::digest::Digest;
 use crate::lost::Loss;
 use crate::objects::Objects;
 use crate::tally::Tally;
@@ -16,6 +17,8 @@ use crate::tally::Tally;
 pub struct Meta {
     /// The format's name, as `terrace trace info` shows it.
     pub format: String,
+    /// The digest of the trace, if the file holds it: two traces with the same are the same.
+    pub digest: Option<Digest>,
     /// Number of accesses, if the format says it beforehand.
     pub accesses: Option<u64>,
     /// Whether [`crate::Access::instruction`] counts instructions; otherwise it is 0.

@@ -12,8 +12,10 @@ use std::sync::Arc;
 use common::{block, read_as, sound, write};
 use drawn::accesses;
 use parquet::basic::Compression;
+use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
@@ -67,6 +69,116 @@ proptest! {
             prop_assert_eq!(read, accesses, "byte {} of {}", place, bytes.len());
         }
     }
+}
+
+/// Returns the value of `terrace.digest` in a file, and what it should be: the slow twin.
+fn column_digests(path: &Path) -> (String, String) {
+    let bytes = fs::read(path).unwrap();
+    let file = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+    let mut all = Vec::new();
+    for group in file.metadata().row_groups() {
+        for column in group.columns() {
+            let (begin, length) = column.byte_range();
+            let column = &bytes[begin as usize..(begin + length) as usize];
+            all.extend(blake3::hash(column).as_bytes());
+        }
+    }
+    let metadata = file.metadata().file_metadata().key_value_metadata();
+    let mut said = metadata.unwrap().iter();
+    let said = said.find(|pair| pair.key == "terrace.digest");
+    let said = said.unwrap().value.clone().unwrap();
+    (said, blake3::hash(&all).to_hex().to_string())
+}
+
+/// Writes the same columns with the same metadata, as a program does that keeps what it does not
+/// know.
+fn write_anew(path: &Path, to: &Path) {
+    let file = fs::File::open(path).unwrap();
+    let read = SerializedFileReader::new(file.try_clone().unwrap()).unwrap();
+    let about = read.metadata().file_metadata();
+    let properties = WriterProperties::builder()
+        .set_created_by("another program".into())
+        .set_key_value_metadata(about.key_value_metadata().cloned())
+        .build();
+    let schema = about.schema_descr().root_schema_ptr();
+    let to = fs::File::create(to).unwrap();
+    let mut writer = SerializedFileWriter::new(to, schema, Arc::new(properties)).unwrap();
+    for group in read.metadata().row_groups() {
+        let mut written = writer.next_row_group().unwrap();
+        for column in group.columns() {
+            let closed = ColumnCloseResult {
+                bytes_written: column.compressed_size() as u64,
+                rows_written: group.num_rows() as u64,
+                metadata: column.clone(),
+                bloom_filter: None,
+                column_index: None,
+                offset_index: None,
+            };
+            written.append_column(&file, closed).unwrap();
+        }
+        written.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+proptest! {
+    #[test]
+    fn the_digest_tells_traces_apart(
+        accesses in accesses(40),
+        piece in 1usize..50,
+        place in any::<prop::sample::Index>(),
+        change in 0..7,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let digest = |path: &Path| open(path, Columns::PAGES).map(|source| source.meta().digest);
+        let path = write(directory.path(), "a.parquet", &accesses, piece).unwrap();
+        let (said, twin) = column_digests(&path);
+        prop_assert_eq!(said, twin);
+        let known = digest(&path).unwrap();
+        prop_assert!(known.is_some());
+        let same = write(directory.path(), "b.parquet", &accesses, 7).unwrap();
+        prop_assert_eq!(digest(&same).unwrap(), known);
+        let anew = directory.path().join("c.parquet");
+        write_anew(&path, &anew);
+        prop_assert_ne!(digest(&anew).unwrap(), known);
+        let mut others = accesses.clone();
+        if let Some(access) = others.get_mut(place.index(accesses.len().max(1))) {
+            match change {
+                0 => access.instruction ^= 1,
+                1 => access.address ^= 1,
+                2 => access.ip ^= 1,
+                3 => access.process ^= 1,
+                4 => access.thread ^= 1,
+                5 => access.size ^= 1,
+                _ => access.write ^= true,
+            }
+            let other = write(directory.path(), "d.parquet", &others, piece).unwrap();
+            prop_assert_ne!(digest(&other).unwrap(), known);
+        }
+        let noted = directory.path().join("e.parquet");
+        let mut sink = create(&noted, &[("program".into(), "a".into())]).unwrap();
+        sink.write(&block(&accesses)).unwrap();
+        sink.finish().unwrap();
+        prop_assert_ne!(digest(&noted).unwrap(), known);
+    }
+}
+
+#[test]
+fn a_part_of_a_trace_is_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), "a.parquet", &sound(long(3)), 10).unwrap();
+    let digest = |selection: Selection| {
+        let whole = open(&path, Columns::ALL).unwrap();
+        selection.of(whole).meta().digest
+    };
+    assert!(digest(Selection::default()).is_some());
+    let part = |skip, limit| Selection {
+        skip,
+        limit,
+        ..Selection::default()
+    };
+    assert_eq!(digest(part(1, None)), None);
+    assert_eq!(digest(part(0, Some(2))), None);
 }
 
 /// The bits that turned one encoding, codec or offset into another without notice before these were

@@ -14,8 +14,8 @@ use super::measured::Measured;
 ///
 /// As `sim pages`, with all combinations of what is listed; but each trace runs alone, on every
 /// machine. The results are files for pandas, polars, DuckDB or a spreadsheet, a row a machine and
-/// trace, in the order of the combinations. A sweep that is stopped goes on where it was: give the
-/// same command again.
+/// trace, in the order of the combinations. A sweep that is stopped goes on where it was, on this
+/// host or another: give the same command again.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 #[command(mut_arg("limit", |limit| limit.hide_short_help(false)))]
@@ -66,6 +66,8 @@ Examples:
   terrace sweep --dram 12.5%,25%,50% --replacement lru,arc,s3fifo gcc.parquet mcf.parquet -o out
   terrace sweep --dram 25% --memory pcm,flash --fault-cost 700,1400,2800 *.parquet -o costs
 
-All figures are simulated. What is finished is kept in NAME.partial.jsonl until all is. All
-processors are used; RAYON_NUM_THREADS=N uses fewer. The columns are listed by
+All figures are simulated. What is finished is kept in the directory NAME.results. Later sweeps
+into NAME take from it what they need, and any number of sweeps may use it at once; remove it when
+none is to come. Digests of traces that hold none are kept in TERRACE_CACHE, else ~/.cache/terrace.
+All processors are used; RAYON_NUM_THREADS=N uses fewer. The columns are listed by
 `terrace list columns`.";

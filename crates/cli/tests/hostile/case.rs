@@ -69,7 +69,7 @@ pub struct Case {
     pub says: Vec<String>,
     /// Words of standard output.
     pub prints: Vec<String>,
-    /// Files that are new afterwards.
+    /// Files that are new afterwards, and directories with what is in them.
     pub leaves: Vec<String>,
     /// Files that may be others afterwards.
     pub changes: Vec<String>,

@@ -171,7 +171,7 @@ fn changes(case: &Case, before: &Files, after: &Files) -> Vec<String> {
         }
     }
     for path in after.keys().filter(|path| !before.contains_key(*path)) {
-        if !is(&case.leaves, path) {
+        if !case.leaves.iter().any(|name| path.starts_with(name)) {
             all.push(format!("{} is new", path.display()));
         }
     }

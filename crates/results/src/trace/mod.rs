@@ -40,6 +40,10 @@ pub struct TraceDocument {
     pub file: String,
     /// The format's name.
     pub format: String,
+    /// Digest of the trace, 64 hexadecimal digits: two files with the same are the same trace. Not
+    /// there where the file does not hold it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// How the file was understood.
     pub read_as: ReadAs,
     /// Metadata of the file, in its order.
@@ -269,6 +273,7 @@ impl TraceDocument {
             schema: "terrace.trace/1",
             file: file.to_owned(),
             format: meta.format.clone(),
+            digest: meta.digest.map(|digest| digest.to_string()),
             read_as: ReadAs::of(meta, info),
             about: about.map(|(key, value)| About { key, value }).collect(),
             accesses: info.accesses,
@@ -301,6 +306,9 @@ impl TraceDocument {
             table.add_row([name.to_owned(), value]);
         };
         row("format", self.format.clone());
+        if let Some(digest) = &self.digest {
+            row("digest", digest.clone());
+        }
         row("read as", self.read_as.line(self.pages));
         for counted in &self.read_as.counted {
             row(

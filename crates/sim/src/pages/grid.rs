@@ -10,7 +10,7 @@ use super::setting::Set;
 use super::settings::PageMachine;
 use crate::setting::Given;
 
-/// Memory of a machine without pages: its settings, its key in a sweep's journal and its results
+/// Memory of a machine without pages: its settings, its key in a sweep and its results
 /// (measured: 14 KB in a sweep, 18 in one pass).
 const MACHINE_BYTES: u64 = 20 << 10;
 

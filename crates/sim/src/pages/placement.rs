@@ -1,6 +1,7 @@
 //! A placement file that is in force in a simulation: objects of its sites are in DRAM while they
 //! live.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::place::PlacementFile;
 use crate::place::objects::peaks;
 
 /// A placement.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Placement {
     /// The file as it was named.
     pub path: PathBuf,
@@ -26,6 +27,13 @@ pub(super) struct InForce {
     pub(super) sites: Vec<bool>,
     /// The pages of DRAM that they need at most.
     pub(super) pages: usize,
+}
+
+impl fmt::Debug for Placement {
+    /// Writes what the file says, and not where it lies: keys of results are made of this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.file.fmt(f)
+    }
 }
 
 impl Placement {

@@ -1,119 +1,46 @@
-//! Keys of results: what a result depends on, by which a resumed sweep finds it in the journal.
+//! Keys of results: digests of all that a result depends on. They are the same on every host, and
+//! say nothing of paths, times and the program's file.
 
-use std::fs::Metadata;
-use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use terrace_trace::{Digest, Reading};
 
-use serde::Serialize;
-use serde_json::Value;
-use terrace_base::{Context, Error, Result};
-use terrace_trace::Reading;
-use terrace_trace::spooled::place;
-use terrace_trace::store::Stored;
-
+use super::version::VERSION;
 use crate::pages::PageMachine;
 
-/// Version of the keys; increases with every change that makes results in older journals invalid.
-const VERSION: u32 = 8;
-
-/// Identity of a file at a moment: changed content shows in another size or modification time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Stamp {
-    /// Path without symbolic links, or a URI.
-    path: PathBuf,
-    bytes: u64,
-    /// Modification time in nanoseconds since 1970.
-    modified_ns: u64,
-    /// The version, of an object in a store, which has no modification time here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
-}
-
-impl Stamp {
-    /// Returns the stamp of a trace, a file or an object in a store.
-    ///
-    /// # Errors
-    /// A failure where it does not exist; a usage error where it is not a regular file, as a
-    /// sweep reads its traces many times.
-    pub fn of(path: &Path) -> Result<Self> {
-        if let Some((bytes, version)) = Stored::identity(path)? {
-            return Ok(Self {
-                path: path.to_owned(),
-                bytes,
-                modified_ns: 0,
-                version: Some(version),
-            });
-        }
-        let cannot = || format!("cannot read the trace `{}`", path.display());
-        let metadata = place(path).metadata().or_fail(cannot)?;
-        if !metadata.is_file() {
-            return Err(Error::usage(format!(
-                "`{}` is not a regular file; a sweep reads its traces several times, and finds \
-                 them again when it goes on: write what comes through a pipe to a file",
-                path.display()
-            )));
-        }
-        let path = path.canonicalize().or_fail(cannot)?;
-        Ok(Self::new(path, &metadata))
-    }
-
-    /// Returns the stamp of the running program, as another build may simulate differently; `None`
-    /// if the system does not tell its path.
-    fn of_program() -> Option<Self> {
-        let path = std::env::current_exe().ok()?;
-        let metadata = path.metadata().ok()?;
-        Some(Self::new(path, &metadata))
-    }
-
-    fn new(path: PathBuf, metadata: &Metadata) -> Self {
-        let modified = metadata.modified().ok();
-        let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Self {
-            path,
-            bytes: metadata.len(),
-            modified_ns: modified.map_or(0, |since| since.as_nanos() as u64),
-            version: None,
-        }
-    }
-}
-
-/// Returns the key of a workload: all that its simulation depends on, except the machine.
-pub fn workload(trace: &Stamp, reading: &Reading, limit: Option<u64>) -> Value {
-    #[derive(Serialize)]
-    struct Key<'a> {
-        version: u32,
-        program: Option<Stamp>,
-        trace: &'a Stamp,
-        reading: String,
-        limit: Option<u64>,
-    }
-    value(&Key {
-        version: VERSION,
-        program: Stamp::of_program(),
-        trace,
-        reading: format!("{reading:?}"),
-        limit,
-    })
+/// Returns the key of a workload: all that its simulation depends on, except the machine. `format`
+/// is the trace's own, which its name may have told.
+pub fn workload(trace: &Digest, format: &str, reading: &Reading, limit: Option<u64>) -> Digest {
+    let Reading {
+        format: _,
+        objects,
+        layout,
+        tallies: _,
+    } = reading;
+    let program = env!("CARGO_PKG_VERSION");
+    let key = format!("{VERSION} {program} {trace} {format:?} {objects:?} {layout:?} {limit:?}");
+    Digest::of(key.as_bytes())
 }
 
 /// Returns the key of a machine: all of its settings, and the content of what they name, such as
 /// the memory, the costs of faults, and the placement file. Whatever a machine holds is in it.
-pub fn machine(settings: &PageMachine) -> Value {
-    Value::String(format!("{settings:?}"))
+pub fn machine(settings: &PageMachine) -> Digest {
+    Digest::of(format!("{settings:?}").as_bytes())
 }
 
-fn value(key: &impl Serialize) -> Value {
-    serde_json::to_value(key).expect("plain data serializes")
+/// Returns the key of a pass: a workload on some machines.
+pub fn pass(workload: Digest, machines: impl Iterator<Item = Digest>) -> Digest {
+    let keys: Vec<_> = std::iter::once(workload).chain(machines).collect();
+    Digest::of_all(&keys)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::HashSet;
-    use std::path::PathBuf;
-    use std::time::{Duration, SystemTime};
+    use std::path::{Path, PathBuf};
 
+    use terrace_base::Result;
     use terrace_device::{Catalogue, Energy};
-    use terrace_trace::Format;
+    use terrace_trace::Layout;
+    use terrace_trace::objects::Extent;
 
     use super::*;
     use crate::pages::Grid;
@@ -121,11 +48,11 @@ mod tests {
     use crate::setting::Values;
 
     /// Texts; every setting without names takes some of them.
-    const TEXTS: &str = "0 1 2 3 64M 128M pcm flash lru fifo kernel hold off stream linux 700 1us 2us \
+    pub const TEXTS: &str = "0 1 2 3 64M 128M pcm flash lru fifo kernel hold off stream linux 700 1us 2us \
          1TBW 2TBW 1GB/s 2GB/s pcm:9p flash:9p plain elevator fault never page inclusive none start-gap";
 
     /// Other settings, beside which each setting has an effect.
-    const BESIDE: [&[(&str, &str)]; 5] = [
+    pub const BESIDE: [&[(&str, &str)]; 5] = [
         &[],
         &[("prefetch", "readahead")],
         &[("write", "page")],
@@ -138,7 +65,7 @@ mod tests {
     ];
 
     /// Returns the machine of these settings.
-    fn made(values: &[(&str, &str)]) -> Result<PageMachine> {
+    pub fn made(values: &[(&str, &str)]) -> Result<PageMachine> {
         let machines = Grid::parse(values)?.machines(&Catalogue::builtin())?;
         machines[0].machine(1000)
     }
@@ -170,7 +97,7 @@ mod tests {
                 let others: Vec<_> = others.copied().chain([("dram", "500p")]).collect();
                 let keys = texts.iter().filter_map(|text| {
                     let all = [&[(setting.name, *text)], &others[..]].concat();
-                    made(&all).ok().map(|made| machine(&made).to_string())
+                    made(&all).ok().map(|made| machine(&made))
                 });
                 keys.collect::<HashSet<_>>().len()
             });
@@ -197,7 +124,7 @@ mod tests {
                 ("slow-line", "1ns"),
             ];
             let values = [&values[..], &[("place", file)]].concat();
-            assert!(keys.insert(machine(&made(&values).unwrap()).to_string()));
+            assert!(keys.insert(machine(&made(&values).unwrap())));
         }
         let energy = |write| Energy {
             read: 1.0,
@@ -223,38 +150,75 @@ mod tests {
             made
         });
         for made in changed.iter().chain(&with_energy) {
-            assert!(keys.insert(machine(made).to_string()), "{made:?}");
+            assert!(keys.insert(machine(made)), "{made:?}");
         }
+    }
+
+    /// Nor does the placement file's own place.
+    #[test]
+    fn where_a_file_lies_is_not_in_the_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = ["a", "b"].map(|name| {
+            let path = directory.path().join(name);
+            placement(&path, "p", 1);
+            let values = [
+                ("dram", "500p"),
+                ("migration", "never"),
+                ("slow-line", "1ns"),
+                ("place", path.to_str().unwrap()),
+            ];
+            machine(&made(&values).unwrap())
+        });
+        assert_eq!(keys[0], keys[1]);
     }
 
     #[test]
     fn another_trace_and_another_part_of_it_are_other_workloads() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.csv");
-        let stamp = |text: &str, seconds: u64| {
-            std::fs::write(&path, text).unwrap();
-            let file = std::fs::File::options().append(true).open(&path).unwrap();
-            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
-                .unwrap();
-            Stamp::of(&path).unwrap()
+        let (a, b) = (Digest::of(b"a"), Digest::of(b"b"));
+        let plain = Reading::default();
+        let objects = Reading {
+            objects: Some(Extent::Sized),
+            ..Reading::default()
         };
-        let (a, longer, later) = (stamp("a", 1), stamp("aa", 1), stamp("a", 2));
+        let layout = Reading {
+            layout: Some(Layout::parse("libcachesim").unwrap()),
+            ..Reading::default()
+        };
         let keys = [
-            workload(&a, &Reading::default(), None),
-            workload(&longer, &Reading::default(), None),
-            workload(&later, &Reading::default(), None),
-            workload(&a, &Some(Format::parse("csv").unwrap()).into(), None),
-            workload(&a, &Reading::default(), Some(1)),
+            workload(&a, "csv", &plain, None),
+            workload(&b, "csv", &plain, None),
+            workload(&a, "lackey", &plain, None),
+            workload(&a, "csv", &objects, None),
+            workload(&a, "csv", &layout, None),
+            workload(&a, "csv", &plain, Some(1)),
         ];
-        let keys: HashSet<_> = keys.iter().map(Value::to_string).collect();
-        assert_eq!(keys.len(), 5);
-        assert!(keys.contains(&workload(&stamp("a", 1), &Reading::default(), None).to_string()));
+        assert_eq!(keys.iter().collect::<HashSet<_>>().len(), keys.len());
     }
 
     #[test]
-    fn what_is_no_regular_file_is_refused() {
-        let error = Stamp::of(Path::new("/dev/null")).unwrap_err();
-        assert_eq!(error.kind, terrace_base::error::Kind::Usage);
-        assert!(Stamp::of(Path::new("/no/such/trace")).is_err());
+    fn a_pass_is_named_by_all_of_it() {
+        let [a, b, c] = ["a", "b", "c"].map(|text| Digest::of(text.as_bytes()));
+        let of = |workload, machines: &[Digest]| pass(workload, machines.iter().copied());
+        let keys = [
+            of(a, &[]),
+            of(a, &[b]),
+            of(a, &[c]),
+            of(a, &[b, c]),
+            of(a, &[c, b]),
+            of(b, &[a]),
+        ];
+        assert_eq!(keys.iter().collect::<HashSet<_>>().len(), keys.len());
+    }
+
+    /// A hash that is drawn anew in each process, or an address, would show here. Where a machine
+    /// gets another setting its key is another one: write it here.
+    #[test]
+    fn keys_are_the_same_on_every_host() {
+        let keys = [
+            workload(&Digest::of(b"a"), "csv", &Reading::default(), None),
+            machine(&made(&[("dram", "500p")]).unwrap()),
+        ];
+        let begin = keys.map(|key| key.to_string()[..16].to_owned());
+        assert_eq!(begin, ["184441346ac6b890", "cc928ba2c0a794cb"]);
     }
 }

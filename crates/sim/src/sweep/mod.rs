@@ -1,15 +1,15 @@
 //! Sweep: simulation of every trace on every machine, which can be stopped and resumed.
 //!
-//! Unlike in [`crate::pages::run`], each trace is a workload of its own. Finished results go to a
-//! [`Journal`] beside the output, where the next run of the same sweep finds them. Results do not
+//! Unlike in [`crate::pages::run`], each trace is a workload of its own. [`Finished`] results go to
+//! a directory beside the output, where every later sweep of this name finds them. Results do not
 //! depend on the number of processors, nor on how often a sweep was stopped.
 
-mod journal;
+mod finished;
 mod key;
 mod output;
+mod version;
 
 use std::collections::HashSet;
-use std::hash::Hasher;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::slice;
@@ -17,18 +17,19 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-use rustc_hash::FxHasher;
-use serde_json::Value;
 use terrace_base::error::Kind;
-use terrace_base::{self as base, Error, Result};
+use terrace_base::{self as base, Bytes, Error, Result};
 use terrace_policy::prefetch::Future;
-use terrace_trace::{Columns, Reading};
+use terrace_trace::digest::{self, Stamp};
+use terrace_trace::{Columns, Digest, Reading};
 
 use crate::pages::Choice;
 use crate::pages::{self, Foresight, Outcome, PageMachine, Survey};
+use crate::watch::{Amount, Event, Part, Watch};
 use crate::workload::Workload;
-pub use journal::Journal;
+pub use finished::Finished;
 pub use output::Output;
+pub use version::VERSION;
 
 /// Maximum number of machines in one pass over a trace: large enough that reading the trace is a
 /// small part of the work (4 took a sixth more processor time, 8 to 32 did not differ), small
@@ -52,7 +53,7 @@ pub struct Sweep<'a> {
     machines: &'a [Choice],
     output: &'a Output,
     options: String,
-    journal: Mutex<Journal>,
+    finished: Mutex<Finished>,
     resumed: usize,
     left: Option<u64>,
 }
@@ -66,27 +67,32 @@ pub struct Progress {
     pub finished: usize,
 }
 
-/// Results of a sweep. The journal stays, and is locked, until the results are written.
+/// Results of a sweep.
 #[derive(Debug)]
 pub struct Results {
     /// Results of each trace, on each machine in the order in which they were given.
     pub traces: Vec<Vec<(PageMachine, Outcome)>>,
     output: Output,
-    journal: Journal,
+    finished: Finished,
 }
 
 impl<'a> Sweep<'a> {
-    /// Opens a sweep and reads the finished results from the journal of `output`.
+    /// Opens a sweep and reads the finished results in the directory of `output`.
     ///
     /// # Errors
-    /// An error where a trace cannot be read or would be replaced by the results, where DRAM is too
-    /// large, or where the journal cannot be written or another sweep writes it.
-    pub fn open(traces: &'a [Trace], machines: &'a [Choice], output: &'a Output) -> Result<Self> {
-        let tasks = traces.iter().map(Task::new);
+    /// An error where a trace or that directory cannot be read, or where DRAM is too large.
+    pub fn open(
+        traces: &'a [Trace],
+        machines: &'a [Choice],
+        output: &'a Output,
+        watch: Watch,
+    ) -> Result<Self> {
+        let tasks = traces.iter().map(|trace| Task::new(trace, watch));
         let tasks: Vec<Task> = tasks.collect::<Result<_>>()?;
         let options = options(&tasks, machines);
-        let journal = Journal::open(&output.journal, &options)?;
-        let resumed = tasks.iter().map(|task| task.finished(machines, &journal));
+        let workloads = tasks.iter().map(|task| task.workload).collect();
+        let finished = Finished::open(&output.results, &workloads)?;
+        let resumed = tasks.iter().map(|task| task.finished(machines, &finished));
         let resumed: Vec<usize> = resumed.collect::<Result<_>>()?;
         let left = tasks.iter().zip(&resumed);
         let left = left.map(|(task, resumed)| task.work(machines.len() - resumed));
@@ -97,7 +103,7 @@ impl<'a> Sweep<'a> {
             machines,
             output,
             options,
-            journal: Mutex::new(journal),
+            finished: Mutex::new(finished),
         })
     }
 
@@ -117,6 +123,12 @@ impl<'a> Sweep<'a> {
         self.resumed
     }
 
+    /// Returns the number of files in the directory of results that are not used: they are damaged
+    /// or of another version.
+    pub fn skipped(&self) -> usize {
+        self.finished().skipped()
+    }
+
     /// Returns the number of accesses to simulate on all machines, if the traces tell their length.
     pub fn left(&self) -> Option<u64> {
         self.left
@@ -125,9 +137,8 @@ impl<'a> Sweep<'a> {
     /// Simulates all pairs that are not finished. `progress` is a callback that gets the progress.
     ///
     /// # Errors
-    /// A failure where a trace is corrupt or the journal cannot be written; a usage error where a
-    /// policy needs the future of several threads. Results that were finished before stay in the
-    /// journal.
+    /// A failure where a trace is corrupt, changes meanwhile, or results cannot be written; a usage
+    /// error where a policy needs the future of several threads. What was finished before stays.
     pub fn run(self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Results> {
         let meter = Meter {
             accesses: AtomicU64::new(0),
@@ -135,35 +146,36 @@ impl<'a> Sweep<'a> {
             report: progress,
         };
         self.all(&meter)
-            .map_err(|error| self.journal().stays(&error))?;
-        let journal = self.journal.into_inner();
+            .map_err(|error| self.finished().stays(&error))?;
+        let finished = self.finished.into_inner();
         let tasks = self.tasks.into_iter();
         Ok(Results {
             traces: tasks.filter_map(|task| task.rows.into_inner()).collect(),
             output: self.output.clone(),
-            journal: journal.unwrap_or_else(PoisonError::into_inner),
+            finished: finished.unwrap_or_else(PoisonError::into_inner),
         })
     }
 }
 
 impl Results {
-    /// Writes the encoded results to the files of the output, and removes the journal.
+    /// Writes the encoded results to the files of the output.
     ///
     /// # Errors
-    /// A failure where a file cannot be written; the journal stays.
+    /// A failure where a file cannot be written; what is finished stays.
     pub fn write(self, parquet: &[u8], csv: &[u8]) -> Result<()> {
         let tables = base::Output::save(&self.output.parquet, parquet)
             .and_then(|()| base::Output::save(&self.output.csv, csv));
-        tables.map_err(|error| self.journal.stays(&error))?;
-        self.journal.remove()
+        tables.map_err(|error| self.finished.stays(&error))
     }
 }
 
 /// A trace with its results on all machines.
 struct Task<'a> {
     trace: &'a Trace,
-    /// Key of the workload in the journal.
-    workload: Value,
+    /// The file as it was when the key was made.
+    stamp: Stamp,
+    /// Key of the workload.
+    workload: Digest,
     /// Number of accesses, if the trace tells it.
     accesses: Option<u64>,
     /// Results, once they are found.
@@ -171,12 +183,20 @@ struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    fn new(trace: &'a Trace) -> Result<Self> {
-        let stamp = key::Stamp::of(&trace.path)?;
+    fn new(trace: &'a Trace, watch: Watch) -> Result<Self> {
+        let stamp = Stamp::of(&trace.path)?;
+        let source = trace.reading.open(&trace.path, Columns::PAGES)?;
+        let meta = source.meta();
+        let digest = match meta.digest {
+            Some(digest) => digest,
+            None => digest_of(trace, &stamp, watch)?,
+        };
+        let accesses = meta.accesses;
         Ok(Self {
+            workload: key::workload(&digest, &meta.format, &trace.reading, trace.limit),
             trace,
-            workload: key::workload(&stamp, &trace.reading, trace.limit),
-            accesses: trace.accesses()?,
+            stamp,
+            accesses: accesses.map(|all| all.min(trace.limit.unwrap_or(u64::MAX))),
             rows: OnceLock::new(),
         })
     }
@@ -188,12 +208,12 @@ impl<'a> Task<'a> {
     }
 
     /// Returns the number of machines that are finished.
-    fn finished(&self, machines: &[Choice], journal: &Journal) -> Result<usize> {
-        let Some(known) = journal.any(&self.workload) else {
+    fn finished(&self, machines: &[Choice], all: &Finished) -> Result<usize> {
+        let Some(known) = all.any(&self.workload) else {
             return Ok(0);
         };
         let machines = keyed(machines, known.footprint_pages)?.into_iter();
-        let finished = machines.filter(|(_, key)| journal.outcome(&self.workload, key).is_some());
+        let finished = machines.filter(|(_, key)| all.outcome(&self.workload, key).is_some());
         Ok(finished.count())
     }
 }
@@ -203,16 +223,26 @@ impl Trace {
         let paths = slice::from_ref(&self.path);
         Workload::open(paths, &self.reading, self.limit, columns)
     }
+}
 
-    fn accesses(&self) -> Result<Option<u64>> {
-        let source = self.reading.open(&self.path, Columns::PAGES)?;
-        let accesses = source.meta().accesses;
-        Ok(accesses.map(|accesses| accesses.min(self.limit.unwrap_or(u64::MAX))))
-    }
+/// Returns the digest of a trace that does not hold it.
+fn digest_of(trace: &Trace, stamp: &Stamp, watch: Watch) -> Result<Digest> {
+    let begins = Part {
+        name: "reading a trace for its digest",
+        amount: Amount::Bytes(Bytes(stamp.bytes())),
+    };
+    let mut has_begun = false;
+    digest::of_file(&trace.path, digest::cache().as_deref(), |bytes| {
+        if !has_begun {
+            watch(Event::Begins(begins));
+        }
+        has_begun = true;
+        watch(Event::Done(bytes));
+    })
 }
 
 /// Returns the machines for programs of `footprint` pages, each with its key, in their order.
-fn keyed(machines: &[Choice], footprint: u64) -> Result<Vec<(PageMachine, Value)>> {
+fn keyed(machines: &[Choice], footprint: u64) -> Result<Vec<(PageMachine, Digest)>> {
     let keyed = machines.iter().map(|choice| {
         let machine = choice.machine(footprint)?;
         let key = key::machine(&machine);
@@ -221,23 +251,23 @@ fn keyed(machines: &[Choice], footprint: u64) -> Result<Vec<(PageMachine, Value)
     keyed.collect()
 }
 
-/// Returns a hash of traces and machines as text. Settings that are a share of the footprint are
+/// Returns a digest of traces and machines as text. Settings that are a share of the footprint are
 /// taken of the same footprint for every trace.
 fn options(tasks: &[Task], machines: &[Choice]) -> String {
     const FOOTPRINT: u64 = 1 << 20;
-    let mut hash = FxHasher::default();
-    let mut add = |text: String| hash.write(text.as_bytes());
+    let mut all = String::new();
     for task in tasks {
         let (path, reading) = (&task.trace.path, &task.trace.reading);
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        add(format!("{path:?} {reading:?} {:?};", task.trace.limit));
+        all += &format!("{path:?} {reading:?} {:?};", task.trace.limit);
     }
     for choice in machines {
-        let machine = choice.machine(FOOTPRINT);
-        let key = machine.map(|machine| key::machine(&machine));
-        add(format!("{} {};", choice.dram(), key.unwrap_or_default()));
+        let key = choice
+            .machine(FOOTPRINT)
+            .map(|machine| key::machine(&machine));
+        all += &format!("{} {:?};", choice.dram(), key.ok());
     }
-    format!("{:016x}", hash.finish())
+    Digest::of(all.as_bytes()).to_string()
 }
 
 /// Returns the greatest knowledge of the future that any machine needs.
@@ -281,21 +311,21 @@ impl Sweep<'_> {
         for pass in pending.chunks(pending.len().div_ceil(passes).max(1)) {
             self.pass(task, pass, survey.future.as_ref(), meter)?;
         }
-        let journal = self.journal();
+        let finished = self.finished();
         let rows = machines.into_iter().map(|(machine, key)| {
-            let outcome = journal.outcome(&task.workload, &key);
+            let outcome = finished.outcome(&task.workload, &key);
             (machine, outcome.expect("all are finished").clone())
         });
         task.rows.get_or_init(|| rows.collect());
         Ok(())
     }
 
-    /// Returns the facts about a trace before its simulation; the journal may hold its footprint.
+    /// Returns the facts about a trace before its simulation; a finished result has its footprint.
     fn look(&self, task: &Task) -> Result<Survey> {
-        // The journal is not locked during the survey.
-        let journal = self.journal();
-        let known = journal.any(&task.workload).map(|o| o.footprint_pages);
-        drop(journal);
+        // The mutex is not held during the survey.
+        let finished = self.finished();
+        let known = finished.any(&task.workload).map(|o| o.footprint_pages);
+        drop(finished);
         match known {
             Some(footprint_pages) => Ok(Survey {
                 footprint_pages,
@@ -312,15 +342,15 @@ impl Sweep<'_> {
     fn pending<'s>(
         &self,
         task: &Task,
-        machines: &'s [(PageMachine, Value)],
+        machines: &'s [(PageMachine, Digest)],
         meter: &Meter,
-    ) -> Vec<&'s (PageMachine, Value)> {
-        let journal = self.journal();
+    ) -> Vec<&'s (PageMachine, Digest)> {
+        let finished = self.finished();
         let mut missing: Vec<_> = machines.iter().collect();
-        missing.retain(|(_, key)| journal.outcome(&task.workload, key).is_none());
+        missing.retain(|(_, key)| finished.outcome(&task.workload, key).is_none());
         let all = missing.len();
         let mut seen = HashSet::new();
-        missing.retain(|(_, key)| seen.insert(key.to_string()));
+        missing.retain(|(_, key)| seen.insert(*key));
         let same = all - missing.len();
         meter.add(task.work(same).unwrap_or(0), same);
         missing
@@ -330,7 +360,7 @@ impl Sweep<'_> {
     fn pass(
         &self,
         task: &Task,
-        machines: &[&(PageMachine, Value)],
+        machines: &[&(PageMachine, Digest)],
         future: Option<&Arc<Future>>,
         meter: &Meter,
     ) -> Result<()> {
@@ -343,14 +373,17 @@ impl Sweep<'_> {
             before = accesses;
             meter.add(more, 0);
         })?;
-        let keys = machines.iter().map(|(_, key)| key.clone());
-        self.journal().add(&task.workload, keys.zip(outcomes))?;
+        if Stamp::of(&task.trace.path)? != task.stamp {
+            return Err(digest::changes(&task.trace.path));
+        }
+        let keys = machines.iter().map(|(_, key)| *key);
+        self.finished().add(task.workload, keys.zip(outcomes))?;
         meter.add(0, machines.len());
         Ok(())
     }
 
-    fn journal(&self) -> MutexGuard<'_, Journal> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    fn finished(&self) -> MutexGuard<'_, Finished> {
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

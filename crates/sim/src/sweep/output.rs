@@ -7,16 +7,15 @@ use terrace_base::{self as base, Error, Result};
 /// Name of the results within a directory.
 const NAME: &str = "sweep";
 
-/// Paths of the results: `NAME.parquet`, `NAME.csv`, and `NAME.partial.jsonl` until they are
-/// complete.
+/// Paths of the results: `NAME.parquet` and `NAME.csv`, and the directory `NAME.results`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// Results as a Parquet table.
     pub parquet: PathBuf,
     /// Results as CSV.
     pub csv: PathBuf,
-    /// Journal of finished results.
-    pub journal: PathBuf,
+    /// Directory of finished results, see [`super::Finished`].
+    pub results: PathBuf,
 }
 
 impl Output {
@@ -49,7 +48,7 @@ impl Output {
         let output = Self {
             parquet: named(".parquet"),
             csv: named(".csv"),
-            journal: named(".partial.jsonl"),
+            results: named(".results"),
         };
         output.check(&name)?;
         Ok(output)
@@ -65,7 +64,7 @@ impl Output {
                 name.display()
             )));
         }
-        for path in self.all() {
+        for path in self.tables() {
             if path.metadata().is_ok_and(|found| !found.is_file()) {
                 return Err(Error::usage(format!(
                     "`{}` is not a regular file; give another -o for the results",
@@ -74,12 +73,27 @@ impl Output {
             }
             base::Output::create(path)?;
         }
+        if self.results.is_dir() {
+            base::Output::create(&self.results.join("result"))?;
+        } else if self.results.exists() {
+            return Err(Error::usage(format!(
+                "`{}` is not a directory; give another -o for the results",
+                self.results.display()
+            )));
+        }
         Ok(())
     }
 
-    /// Returns the three files.
-    pub fn all(&self) -> [&Path; 3] {
-        [&self.parquet, &self.csv, &self.journal]
+    /// Returns the files.
+    pub fn tables(&self) -> [&Path; 2] {
+        [&self.parquet, &self.csv]
+    }
+
+    /// Returns what a sweep of an earlier version had finished under this name, if it is there: it
+    /// is not read.
+    pub fn earlier(&self) -> Option<PathBuf> {
+        let journal = self.results.with_extension("partial.jsonl");
+        journal.exists().then_some(journal)
     }
 }
 
@@ -95,8 +109,12 @@ mod tests {
             let output = Output::new(&in_it(name)).unwrap();
             assert_eq!(output.parquet, in_it("a.b.parquet"), "{name}");
             assert_eq!(output.csv, in_it("a.b.csv"), "{name}");
-            assert_eq!(output.journal, in_it("a.b.partial.jsonl"), "{name}");
+            assert_eq!(output.results, in_it("a.b.results"), "{name}");
+            assert_eq!(output.earlier(), None);
         }
+        std::fs::write(in_it("a.b.partial.jsonl"), "").unwrap();
+        let output = Output::new(&in_it("a.b")).unwrap();
+        assert_eq!(output.earlier(), Some(in_it("a.b.partial.jsonl")));
         let output = Output::new(directory.path()).unwrap();
         assert_eq!(output.csv, in_it("sweep.csv"));
     }
@@ -118,5 +136,8 @@ mod tests {
             error.to_string().contains("is not a regular file"),
             "{error}"
         );
+        std::fs::write(directory.path().join("b.results"), "notes").unwrap();
+        let error = Output::new(&directory.path().join("b")).unwrap_err();
+        assert!(error.to_string().contains("not a directory"), "{error}");
     }
 }

@@ -116,24 +116,23 @@ pub fn cases() -> Vec<Case> {
         case("sweep_tables", "sweep -q --dram 25% a.parquet -o full/out")
             .after(GEN)
             .small_disk(4096)
-            .leaves("full/out.partial.jsonl")
-            .failure(
-                "what is finished stays in `full/out.partial.jsonl`, and the same sweep goes on",
-            ),
+            .leaves("full/out.results")
+            .failure("what is finished stays in `full/out.results`, and the same sweep goes on"),
         // Room for some of what is finished.
         case(
             "sweep_some",
-            "sweep -q --dram 10%,20%,30%,40%,50%,60% a.parquet -o full/out",
+            "sweep -q --dram 25% a.parquet b.parquet -o full/out",
         )
         .after(GEN)
+        .after("trace gen gups --accesses 9 -o b.parquet")
         .small_disk(4096)
-        .leaves("full/out.partial.jsonl")
-        .failure("cannot write `full/out.partial.jsonl`")
+        .leaves("full/out.results")
+        .failure("cannot write `full/out.results/")
         .says("what is finished stays in"),
         case("sweep_nothing", "sweep -q --dram 25% a.parquet -o out")
             .after(GEN)
-            .limit(libc::RLIMIT_FSIZE, 500)
-            .failure("cannot write `out.partial.jsonl`"),
+            .limit(libc::RLIMIT_FSIZE, 100)
+            .failure("cannot write `out.results/"),
         case("null", "sim llc -q --json /dev/null a.parquet").after(GEN),
         case("no_directory", "sim llc --json no/out a.parquet")
             .after(GEN)

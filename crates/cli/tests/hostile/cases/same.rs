@@ -83,12 +83,12 @@ pub fn cases() -> Vec<Case> {
             .file("mine.csv", "mine")
             .usage("`mine.csv` is there"),
         case(
-            "sweep_foreign_journal",
+            "sweep_foreign_results",
             "sweep --dram 25% a.parquet -o mine",
         )
         .after(GEN)
-        .file("mine.partial.jsonl", "notes\n")
-        .usage("is not what a sweep"),
+        .file("mine.results", "notes\n")
+        .usage("`mine.results` is not a directory"),
     ]);
     for (name, options) in [
         ("dram", "--dram 50%"),

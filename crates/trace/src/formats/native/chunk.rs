@@ -14,6 +14,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::encoding::{self, Dictionary};
 use crate::changes::{Changes, Word};
+use crate::digest::Digest;
 
 /// Values in a page: few enough that an unpacked page stays in the second-level cache of a core.
 const PAGE: usize = 1 << 16;
@@ -21,6 +22,8 @@ const PAGE: usize = 1 << 16;
 /// A column that is written.
 pub(super) struct Chunk {
     pub(super) bytes: Bytes,
+    /// The digest of the bytes, made by the thread that packed them.
+    pub(super) digest: Digest,
     pub(super) closed: ColumnCloseResult,
 }
 
@@ -280,8 +283,10 @@ impl<'a> Pages<'a> {
             column_index: None,
             offset_index: None,
         };
+        let bytes: Bytes = self.sink.into_inner()?.into();
         Ok(Chunk {
-            bytes: self.sink.into_inner()?.into(),
+            digest: Digest::of(&bytes),
+            bytes,
             closed,
         })
     }

@@ -7,6 +7,8 @@ use crate::lost::Kind;
 pub(super) const NAME: &str = "native";
 /// The key that marks our traces; its value is the version of the layout.
 pub(super) const VERSION_KEY: &str = "terrace.trace";
+/// The key of the digest of all columns.
+pub(super) const DIGEST_KEY: &str = "terrace.digest";
 
 /// The columns of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

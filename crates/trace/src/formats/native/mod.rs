@@ -54,6 +54,16 @@
 //! ([`Call`](crate::allocation::Call)). `terrace.allocations.xxh3` is the checksum of both texts,
 //! one behind the other.
 //!
+//! `terrace.digest` is a [digest](crate::digest) of all columns: BLAKE3 of the BLAKE3 digests of
+//! each column of each row group, in the order of the file, as their bytes stand there, encoded and
+//! packed. The digest of the trace is BLAKE3 of the description at the end of the file, which holds
+//! this value, all other metadata, and the place and length of every column: a program that writes
+//! the file anew and keeps the metadata makes another description. Copies of a file have the same
+//! digest. The same accesses have another where they were packed otherwise, or other metadata was
+//! noted: they count as another trace. Traces without the key are read as before. The digest of
+//! columns takes 0.6 of the 28 ns that an access of `mixed` takes to write (measured: 4.5 GB a
+//! second).
+//!
 //! Encodings: the 64-bit columns are DELTA_BINARY_PACKED, the others dictionaries of up to 256
 //! values (PLAIN where there are more), truth values PLAIN; of contents, word_index is
 //! DELTA_BINARY_PACKED, checksum and word_value PLAIN. Every page is packed with zstd, whose

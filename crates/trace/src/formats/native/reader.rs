@@ -16,11 +16,12 @@ use terrace_base::{Context, Error, Result};
 
 use super::allocations;
 use super::column::{Column, general, reason, unpanicked};
-use super::layout::{COLUMNS, DEPENDS, INDEX, Layout, NAME, VALUE, VERSION_KEY, ZEROS};
+use super::layout::{COLUMNS, DEPENDS, DIGEST_KEY, INDEX, Layout, NAME, VALUE, VERSION_KEY, ZEROS};
 use super::lists::Lists;
 use super::table::{self, Event};
 use crate::access::{Block, Columns};
 use crate::allocation::Allocations;
+use crate::digest::Digest;
 use crate::discard::Discard;
 use crate::objects::{self, Objects};
 use crate::order::Order;
@@ -37,8 +38,9 @@ const BLOCK: usize = 1 << 14;
 const MAGIC_BYTES: u64 = 4;
 
 /// Keys of our own about the layout, and of what is not metadata.
-const OWN_KEYS: [&str; 8] = [
+const OWN_KEYS: [&str; 9] = [
     VERSION_KEY,
+    DIGEST_KEY,
     Discard::KEY,
     Discard::CHECKSUM_KEY,
     Order::KEY,
@@ -94,10 +96,13 @@ pub(super) fn open(
     wanted: Columns,
 ) -> Result<Box<dyn Source>> {
     let bytes = ranges.length().or_fail(|| super::cannot(path))?;
-    let parquet = description(path, &*ranges, bytes)?;
+    let (parquet, description) = description(path, &*ranges, bytes)?;
     check(path, &parquet, bytes)?;
     let allocations = allocations_of(path, &parquet)?;
-    let meta = meta(&parquet, allocations);
+    // The description of another trace says something else: of its columns by their digest.
+    let has_digest = is_own(&parquet) && value(&parquet, DIGEST_KEY).is_some();
+    let digest = has_digest.then(|| Digest::of(&description));
+    let meta = meta(&parquet, digest, allocations);
     let discards: Vec<Discard> = events(path, &parquet)?;
     let orders: Vec<Order> = events(path, &parquet)?;
     let mut reader = Reader {
@@ -119,8 +124,9 @@ pub(super) fn open(
     Ok(made(meta, move |block| reader.read(block)))
 }
 
-/// Reads the description at the end: its length and a mark come last, behind it.
-fn description(path: &Path, ranges: &dyn Ranges, bytes: u64) -> Result<ParquetMetaData> {
+/// Reads the description at the end: its length and a mark come last, behind it. Returns its bytes
+/// as well.
+fn description(path: &Path, ranges: &dyn Ranges, bytes: u64) -> Result<(ParquetMetaData, Vec<u8>)> {
     let absent = || no_parquet(path, bytes);
     let before = |end: u64, length: usize| -> Result<(u64, Vec<u8>)> {
         let begin = end.checked_sub(length as u64).ok_or_else(absent)?;
@@ -137,7 +143,8 @@ fn description(path: &Path, ranges: &dyn Ranges, bytes: u64) -> Result<ParquetMe
     }
     let (_, description) = before(end, tail.metadata_length())?;
     let parsed = unpanicked(|| ParquetMetaDataReader::decode_metadata(&description));
-    parsed.map_err(|_| absent())
+    let parsed = parsed.map_err(|_| absent())?;
+    Ok((parsed, description))
 }
 
 impl Reader {
@@ -466,7 +473,11 @@ fn not_as_written(path: &Path, key: &str) -> Error {
     ))
 }
 
-fn meta(parquet: &ParquetMetaData, allocations: Option<Allocations>) -> Meta {
+fn meta(
+    parquet: &ParquetMetaData,
+    digest: Option<Digest>,
+    allocations: Option<Allocations>,
+) -> Meta {
     let groups = 0..parquet.num_row_groups();
     let is = |layout| {
         value(parquet, VERSION_KEY).is_some_and(|version| Layout::of(&version) == Some(layout))
@@ -480,6 +491,7 @@ fn meta(parquet: &ParquetMetaData, allocations: Option<Allocations>) -> Meta {
     };
     Meta {
         format: NAME.to_owned(),
+        digest,
         objects,
         is_table: !is_own(parquet),
         columns: columns.map(|column| column.path().string()).collect(),

@@ -15,10 +15,11 @@ use terrace_base::{Error, Output, Result, output};
 
 use super::allocations;
 use super::chunk::{Chunk, Packer};
-use super::layout::{COLUMNS, Layout, VERSION_KEY};
+use super::layout::{COLUMNS, DIGEST_KEY, Layout, VERSION_KEY};
 use super::table;
 use crate::access::Block;
 use crate::allocation::Allocations;
+use crate::digest::Digest;
 use crate::discard::Discard;
 use crate::lost::{Loss, Lost};
 use crate::order::Order;
@@ -44,6 +45,8 @@ pub(super) struct Writer {
     discards: table::Writer<Discard>,
     orders: table::Writer<Order>,
     lost: Lost,
+    /// The digests of all columns that were written, in their order.
+    digests: Vec<Digest>,
 }
 
 /// The file, whose columns are known with the first accesses.
@@ -70,6 +73,7 @@ impl Writer {
             discards: table::Writer::default(),
             orders: table::Writer::default(),
             lost: Lost::default(),
+            digests: Vec::new(),
         })
     }
 
@@ -105,19 +109,21 @@ impl Writer {
             return Err(self.unbegun());
         };
         let written = write_group(file, *layout, &mut self.packers, &self.rows);
-        written.map_err(|e| failure(&self.path, &e))?;
+        self.digests
+            .extend(written.map_err(|e| failure(&self.path, &e))?);
         self.before += self.rows.len() as u64;
         self.rows.clear();
         Ok(())
     }
 }
 
+/// Writes a row group; returns the digests of its columns.
 fn write_group(
     file: &mut SerializedFileWriter<Output>,
     layout: Layout,
     [packer, other]: &mut [Packer; 2],
     rows: &Block,
-) -> parquet::errors::Result<()> {
+) -> parquet::errors::Result<Vec<Digest>> {
     let schema = file.schema_descr();
     let columns: Vec<_> = (0..schema.num_columns())
         .map(|index| schema.column(index))
@@ -162,11 +168,13 @@ fn write_group(
         second.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     // Behind the first two; the lists come last.
     chunks.splice(2..2, second?);
+    let digests = chunks.iter().map(|chunk| chunk.digest).collect();
     let mut group = file.next_row_group()?;
     for chunk in chunks {
         group.append_column(&chunk.bytes, chunk.closed)?;
     }
-    group.close().map(drop)
+    group.close()?;
+    Ok(digests)
 }
 
 impl Sink for Writer {
@@ -260,6 +268,8 @@ impl Sink for Writer {
         for (key, value) in discards.into_iter().chain(orders).flatten() {
             self.note(key, &value);
         }
+        let digest = Digest::of_all(&self.digests);
+        self.note(DIGEST_KEY, &digest.to_string());
         let Stage::Begun { file, .. } = &mut self.file else {
             return Err(self.unbegun());
         };
