@@ -5,7 +5,6 @@
 //! of any other file is the digest of its bytes. It is computed once: a cache keeps it under the
 //! file's device, inode, size and times of modification and change.
 
-use std::env;
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -17,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use terrace_base::{Context, Error, Output, Result};
 
 use crate::spooled::place;
+use crate::store::Stored;
 
 /// A digest: BLAKE3, 256 bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,25 +59,40 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A file at a moment: where its content changes, one of these does.
+/// A trace at a moment: where its content changes, its stamp does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    device: u64,
-    inode: u64,
     bytes: u64,
-    /// When its content changed, in seconds and nanoseconds since 1970.
-    modified: (i64, i64),
-    /// When anything of it changed. A program can set the other time back, and not this one.
-    changed: (i64, i64),
+    of: Of,
+}
+
+/// What tells a trace from others, and from what it was before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Of {
+    File {
+        device: u64,
+        inode: u64,
+        /// When its content changed, in seconds and nanoseconds since 1970.
+        modified: (i64, i64),
+        /// When anything of it changed. A program can set the other time back, and not this one.
+        changed: (i64, i64),
+    },
+    /// An object in a store.
+    Object { name: PathBuf, version: String },
 }
 
 impl Stamp {
     /// Returns the stamp of a trace as it is now.
     ///
     /// # Errors
-    /// A failure where the file does not exist; a usage error where it is not a regular file, whose
-    /// content is read once and gone.
+    /// A failure where it does not exist; a usage error where it is a file that is not a regular
+    /// one, whose content is read once and gone.
     pub fn of(path: &Path) -> Result<Self> {
+        if let Some((bytes, version)) = Stored::identity(path)? {
+            let name = path.to_owned();
+            let of = Of::Object { name, version };
+            return Ok(Self { bytes, of });
+        }
         let metadata = place(path).metadata().or_fail(|| cannot(path))?;
         if !metadata.is_file() {
             return Err(Error::usage(format!(
@@ -91,15 +106,17 @@ impl Stamp {
 
     fn new(metadata: &Metadata) -> Self {
         Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
             bytes: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            of: Of::File {
+                device: metadata.dev(),
+                inode: metadata.ino(),
+                modified: (metadata.mtime(), metadata.mtime_nsec()),
+                changed: (metadata.ctime(), metadata.ctime_nsec()),
+            },
         }
     }
 
-    /// Returns the length of the file.
+    /// Returns the length.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -108,20 +125,38 @@ impl Stamp {
     /// milliseconds, and in some for a second or two.
     fn is_settled(&self) -> bool {
         const COARSEST: Duration = Duration::from_secs(3);
+        let Of::File {
+            modified, changed, ..
+        } = self.of
+        else {
+            return true;
+        };
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let latest = self.modified.0.max(self.changed.0);
+        let latest = modified.0.max(changed.0);
         now.is_ok_and(|now| latest.saturating_add(COARSEST.as_secs() as i64) < now.as_secs() as i64)
     }
 
     /// Returns the name of its entry in a cache, and what stands there before the digest.
     fn entry(&self) -> (String, String) {
-        let (modified, changed) = (self.modified, self.changed);
-        let name = format!("{:x}-{:x}", self.device, self.inode);
-        let head = format!(
-            "{} {}.{:09} {}.{:09} ",
-            self.bytes, modified.0, modified.1, changed.0, changed.1
-        );
-        (name, head)
+        let bytes = self.bytes;
+        match &self.of {
+            Of::File {
+                device,
+                inode,
+                modified,
+                changed,
+            } => (
+                format!("{device:x}-{inode:x}"),
+                format!(
+                    "{bytes} {}.{:09} {}.{:09} ",
+                    modified.0, modified.1, changed.0, changed.1
+                ),
+            ),
+            Of::Object { name, version } => {
+                let name = format!("{} {version}", name.display());
+                (Digest::of(name.as_bytes()).to_string(), format!("{bytes} "))
+            }
+        }
     }
 }
 
@@ -139,7 +174,7 @@ pub fn of_file(path: &Path, cache: Option<&Path>, mut progress: impl FnMut(u64))
     if let Some(digest) = entry.as_ref().and_then(|entry| known(entry, &head)) {
         return Ok(digest);
     }
-    let digest = read(path, &mut progress).or_fail(|| cannot(path))?;
+    let digest = read(&mut opened(path)?, &mut progress).or_fail(|| cannot(path))?;
     if Stamp::of(path)? != stamp {
         return Err(changes(path));
     }
@@ -161,28 +196,21 @@ pub fn changes(path: &Path) -> Error {
     ))
 }
 
-/// Returns the directory of the user's cache: `TERRACE_CACHE`, else `terrace` in `XDG_CACHE_HOME`,
-/// else in `~/.cache`; none where the environment says nothing of it.
-pub fn cache() -> Option<PathBuf> {
-    let directory = |name| {
-        let path = env::var_os(name).map(PathBuf::from);
-        path.filter(|path| path.is_absolute())
-    };
-    let shared = || {
-        let home = || directory("HOME").map(|home| home.join(".cache"));
-        directory("XDG_CACHE_HOME").or_else(home)
-    };
-    directory("TERRACE_CACHE").or_else(|| shared().map(|shared| shared.join("terrace")))
-}
-
 /// Returns the digest that an entry has, if it is of a file in this state.
 fn known(entry: &Path, head: &str) -> Option<Digest> {
     let text = fs::read_to_string(entry).ok()?;
     Digest::parse(text.strip_prefix(head)?.strip_suffix('\n')?)
 }
 
-fn read(path: &Path, progress: &mut dyn FnMut(u64)) -> io::Result<Digest> {
-    let mut file = File::open(place(path))?;
+/// Opens the file of a trace, or that in which an object is kept.
+fn opened(path: &Path) -> Result<File> {
+    match Stored::file(path)? {
+        Some(file) => Ok(file),
+        None => File::open(place(path)).or_fail(|| cannot(path)),
+    }
+}
+
+fn read(file: &mut File, progress: &mut dyn FnMut(u64)) -> io::Result<Digest> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; 1 << 20];
     let mut bytes = 0;

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod ahead;
 pub mod allocation;
+pub mod caches;
 pub mod changes;
 pub mod channel;
 mod compression;

@@ -20,6 +20,7 @@ use std::thread;
 use terrace_base::error::Kind;
 use terrace_base::{self as base, Bytes, Error, Result};
 use terrace_policy::prefetch::Future;
+use terrace_trace::caches;
 use terrace_trace::digest::{self, Stamp};
 use terrace_trace::{Columns, Digest, Reading};
 
@@ -232,7 +233,7 @@ fn digest_of(trace: &Trace, stamp: &Stamp, watch: Watch) -> Result<Digest> {
         amount: Amount::Bytes(Bytes(stamp.bytes())),
     };
     let mut has_begun = false;
-    digest::of_file(&trace.path, digest::cache().as_deref(), |bytes| {
+    digest::of_file(&trace.path, caches::directory().as_deref(), |bytes| {
         if !has_begun {
             watch(Event::Begins(begins));
         }

@@ -1,7 +1,6 @@
 //! Objects that were fetched whole, in a directory of bounded size.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -11,10 +10,11 @@ use std::time::SystemTime;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 use terrace_base::{Bytes, Context, Error, Result};
-use terrace_recorder::page::checksum;
 
 use super::Stored;
 use super::uri::Uri;
+use crate::caches;
+use crate::digest::Digest;
 
 /// What names in the directory begin with; other files there are somebody else's.
 const PREFIX: &str = "terrace-";
@@ -46,8 +46,7 @@ impl Cache {
     /// Returns the cache that the environment names: `TERRACE_CACHE`, or else a directory `terrace`
     /// among the user's caches, of the size `TERRACE_CACHE_SIZE`.
     pub(super) fn of_environment() -> Result<Self> {
-        let directory = directory(|name| env::var_os(name).filter(|value| !value.is_empty()));
-        let directory = directory.ok_or_else(|| {
+        let directory = caches::directory().ok_or_else(|| {
             Error::usage("there is no directory for what is fetched from stores; set TERRACE_CACHE")
         })?;
         let most = match env::var("TERRACE_CACHE_SIZE") {
@@ -66,7 +65,7 @@ impl Cache {
         };
         let length = object.ranges.length().or_fail(cannot)?;
         let identity = format!("{uri}\0{}\0{length}", object.version);
-        let name = format!("{PREFIX}{:016x}{WHOLE}", checksum(identity.as_bytes()));
+        let name = format!("{PREFIX}{}{WHOLE}", Digest::of(identity.as_bytes()));
         let path = self.directory.join(name);
         if let Some(file) = used(&path, length) {
             return Ok(file);
@@ -142,18 +141,6 @@ impl Cache {
         }
         Ok(left)
     }
-}
-
-/// Returns the directory of the cache by the variables of the environment.
-fn directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    if let Some(own) = variable("TERRACE_CACHE") {
-        return Some(own.into());
-    }
-    let caches = variable("XDG_CACHE_HOME").map(PathBuf::from);
-    // The standard has relative paths ignored.
-    let caches = caches.filter(|caches| caches.is_absolute());
-    let home = || Some(PathBuf::from(variable("HOME")?).join(".cache"));
-    Some(caches.or_else(home)?.join("terrace"))
 }
 
 /// Opens an object that is there, which is used now.
@@ -278,27 +265,6 @@ mod tests {
     fn kept(cache: &Cache) -> u64 {
         let entries = entries(&cache.directory).unwrap();
         entries.iter().map(|entry| entry.bytes).sum()
-    }
-
-    #[test]
-    fn the_directory_is_that_of_the_environment() {
-        let of = |set: &[(&str, &str)]| {
-            let found = |name: &str| set.iter().find(|(known, _)| *known == name);
-            directory(|name| found(name).map(|(_, value)| value.into()))
-        };
-        let (own, caches, home) = (
-            ("TERRACE_CACHE", "c"),
-            ("XDG_CACHE_HOME", "/x"),
-            ("HOME", "/h"),
-        );
-        assert_eq!(of(&[own, caches, home]), Some("c".into()));
-        assert_eq!(of(&[caches, home]), Some("/x/terrace".into()));
-        assert_eq!(
-            of(&[("XDG_CACHE_HOME", "x"), home]),
-            Some("/h/.cache/terrace".into())
-        );
-        assert_eq!(of(&[home]), Some("/h/.cache/terrace".into()));
-        assert_eq!(of(&[]), None);
     }
 
     #[test]
