@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import terrace_sim as ts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-import terrace_sim as ts
 
 #: Values of settings of pages, as Python has them.
 PAGES: dict[str, Any] = {

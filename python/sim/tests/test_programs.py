@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 import terrace_sim as ts
 
 pytestmark = pytest.mark.skipif(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy
 import pytest
-
 import terrace_sim as ts
 
 

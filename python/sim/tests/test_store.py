@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 import terrace_sim as ts
 
 moto = pytest.importorskip("moto.server", reason="moto is not there, which plays an S3 server")

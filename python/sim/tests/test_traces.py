@@ -11,7 +11,6 @@ import polars
 import pyarrow
 import pyarrow.parquet
 import pytest
-
 import terrace_sim as ts
 
 
