@@ -1,5 +1,7 @@
 //! Accesses that Python has in memory, as a trace in a temporary file.
 
+use std::fs::File;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
@@ -13,13 +15,14 @@ use terrace_base::{Error, Result};
 use terrace_trace::formats::native;
 use terrace_trace::{Access, Block, Sink, create_as};
 
-use crate::error::{UsageError, exception};
+use crate::error::{Failure, UsageError, exception};
 use crate::stream;
 
 /// Accesses of a block that is written.
 const BLOCK: usize = 1 << 16;
 
-/// A trace that is written, in a file that goes with it.
+/// A trace that is written, in a file that loses its name: no process removes it from another, and
+/// none is left behind, however the interpreter ends.
 struct Kept {
     sink: Box<dyn Sink>,
     path: TempPath,
@@ -28,8 +31,12 @@ struct Kept {
 
 impl Kept {
     fn new() -> PyResult<Self> {
-        let file = tempfile::Builder::new().suffix(".parquet").tempfile()?;
-        let path = file.into_temp_path();
+        let file = tempfile::Builder::new()
+            .prefix("terrace-")
+            .suffix(".parquet")
+            .tempfile();
+        let cannot = |error| Failure::new_err(format!("cannot make a temporary file: {error}"));
+        let path = file.map_err(cannot)?.into_temp_path();
         let sink = create_as(&path, native::FORMAT, &[]).map_err(|error| exception(&error))?;
         Ok(Self {
             sink,
@@ -43,17 +50,17 @@ impl Kept {
         self.sink.write(block).map_err(|error| exception(&error))
     }
 
-    fn finish(self) -> PyResult<TempPath> {
+    fn finish(self) -> PyResult<File> {
         if self.accesses == 0 {
             return Err(UsageError::new_err("there is no access in the trace"));
         }
         self.sink.finish().map_err(|error| exception(&error))?;
-        Ok(self.path)
+        Ok(File::open(&self.path)?)
     }
 }
 
 /// Writes addresses, 8 bytes each, and whether each is written, a byte each.
-pub fn of_addresses(py: Python<'_>, addresses: &[u8], writes: Option<&[u8]>) -> PyResult<TempPath> {
+pub fn of_addresses(py: Python<'_>, addresses: &[u8], writes: Option<&[u8]>) -> PyResult<File> {
     let (addresses, _) = addresses.as_chunks::<8>();
     py.detach(|| {
         let mut kept = Kept::new()?;
@@ -76,7 +83,7 @@ pub fn of_addresses(py: Python<'_>, addresses: &[u8], writes: Option<&[u8]>) -> 
 }
 
 /// Writes the rows of a table, and returns the names of the columns that are not read as well.
-pub fn of_table(py: Python<'_>, table: &Bound<'_, PyAny>) -> PyResult<(TempPath, Vec<String>)> {
+pub fn of_table(py: Python<'_>, table: &Bound<'_, PyAny>) -> PyResult<(File, Vec<String>)> {
     let reader = stream::reader(table)?;
     let schema = reader.schema();
     let names = schema.fields().iter().map(|field| field.name().clone());

@@ -22,7 +22,8 @@ use terrace_sim::traces::Traces;
 use terrace_sim::watch::{Amount, Event};
 use terrace_sim::{Simulation, simulate};
 
-use crate::error::{Failure, exception, in_python};
+use crate::error::{Failure, UsageError, exception, in_python};
+use crate::policy;
 use crate::results::Results;
 use crate::trace::{self, Trace};
 
@@ -80,15 +81,21 @@ where
 {
     let reading = trace::reading(traces, S::OBJECTS)?;
     let places = traces.iter().map(|trace| trace.named_place());
+    let named: Vec<&Trace> = traces.iter().map(|trace| &**trace).collect();
+    let exception = |error: terrace_base::Error| {
+        let named = named.iter();
+        exception(&named.fold(error, |error, trace| trace.by_name(&error)))
+    };
     let mut traces = Traces::placed(places, reading, asked.limit);
     let (simulation, mut remarks) = asked
         .simulation::<S>(beside)
-        .map_err(|error| exception(&error))?;
+        .map_err(|error| policy::raised().unwrap_or_else(|| exception(error)))?;
     let (document, read) = watched(py, asked.progress.as_ref(), move |watch| {
         let results = simulate(simulation, &mut traces, watch)?;
         let read = counted(traces.named_places(), &traces.reading.tallies);
         Ok((S::document(traces.names(), read.clone(), results), read))
-    })?;
+    })?
+    .map_err(|error| policy::raised().unwrap_or_else(|| exception(error)))?;
     remarks.extend(read.iter().map(Counted::sentence));
     let remarks = remarks.iter().map(|sentence| in_python(sentence));
     let text = S::text(&document);
@@ -101,7 +108,7 @@ fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
     work: impl FnOnce(&(dyn Fn(Event) + Sync)) -> Result<T> + Send,
-) -> PyResult<T> {
+) -> PyResult<Result<T>> {
     let (stop, now) = (AtomicBool::new(false), Mutex::new(Progress::default()));
     let (ended, end) = mpsc::channel::<()>();
     let end = Mutex::new(end);
@@ -134,7 +141,7 @@ fn watched<T: Send>(
         let done = py.detach(|| worker.join());
         interrupted?;
         match done {
-            Ok(done) => done.map_err(|error| exception(&error)),
+            Ok(done) => Ok(done),
             // A policy of Python's has raised it.
             Err(thrown) => Err(match thrown.downcast::<PyErr>() {
                 Ok(raised) => *raised,
@@ -155,6 +162,7 @@ fn note(now: &mut Progress, event: Event) {
         Event::Begins(part) => {
             let of = match part.amount {
                 Amount::Accesses(accesses) => accesses,
+                Amount::Bytes(bytes) => Some(bytes.0),
                 Amount::Time(time) => Some(time.0),
             };
             *now = Progress {
@@ -220,6 +228,10 @@ pub fn settings(level: &str) -> PyResult<Vec<(&'static str, String, Option<&'sta
         "llc" => of::<LlcSimulation>(),
         "mix" => of::<MixSimulation>(),
         "files" => of::<FilesSimulation>(),
-        _ => return Err(Failure::new_err(format!("there is no level `{level}`"))),
+        _ => {
+            return Err(UsageError::new_err(format!(
+                "there is no level `{level}`; there are pages, curve, llc, mix, files"
+            )));
+        }
     })
 }

@@ -3,6 +3,8 @@
 //! A policy is told of touches in batches, all of them before it has to decide: the interpreter's
 //! lock is taken for a miss that evicts, and not for a hit.
 
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 use terrace_policy::registry::{self, Evidence};
@@ -12,6 +14,14 @@ use crate::error::UsageError;
 
 /// Touches of which a policy is told at once, at most.
 const BATCH: usize = 1 << 16;
+
+/// What the constructor of a policy has raised last.
+static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
+
+/// Takes what the constructor of a policy has raised.
+pub fn raised() -> Option<PyErr> {
+    RAISED.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
 
 /// A policy in Python, and the pages that are in DRAM.
 struct Python {
@@ -88,12 +98,13 @@ impl Python {
 
     fn evicted(&mut self) -> PageId {
         let page = self.told(|py, policy| {
-            let page: u32 = policy.evict.call0(py)?.extract(py)?;
-            match policy.contains(PageId(page)) {
-                true => Ok(PageId(page)),
-                false => Err(UsageError::new_err(format!(
-                    "the policy `{}` evicts page {page}, which is not in DRAM",
-                    policy.name
+            let page = policy.evict.call0(py)?;
+            match page.extract::<u32>(py) {
+                Ok(page) if policy.contains(PageId(page)) => Ok(PageId(page)),
+                _ => Err(UsageError::new_err(format!(
+                    "the policy `{}` evicts page {}, which is not in DRAM",
+                    policy.name,
+                    page.bind(py).repr()?
                 ))),
             }
         });
@@ -153,7 +164,11 @@ pub fn register(name: String, summary: String, make: Py<PyAny>) -> PyResult<()> 
         });
         match made {
             Ok(policy) => Ok(Box::new(policy) as Box<dyn Replacement>),
-            Err(raised) => Err(raised.to_string()),
+            Err(raised) => {
+                let text = raised.to_string();
+                *RAISED.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+                Err(text)
+            }
         }
     };
     let entry = Entry {
@@ -164,6 +179,13 @@ pub fn register(name: String, summary: String, make: Py<PyAny>) -> PyResult<()> 
         evidence: Evidence::NONE,
         make: Make::Online(Box::leak(Box::new(made))),
     };
-    registry::register(entry).map_err(UsageError::new_err)?;
+    let registered = registry::register(entry);
+    registered.map_err(|why| raised().unwrap_or_else(|| UsageError::new_err(why)))?;
     Ok(())
+}
+
+/// Returns the names of all replacement policies.
+#[pyfunction]
+pub fn policies() -> Vec<&'static str> {
+    Entry::all().into_iter().map(|entry| entry.name).collect()
 }

@@ -1,5 +1,7 @@
 //! Traces: what programs did.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,7 +11,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use tempfile::TempPath;
+use terrace_base::error::Kind;
 use terrace_results::trace::TraceDocument;
 use terrace_trace::objects::Extent;
 use terrace_trace::{Block, Columns, Format, Info, Layout, Reading, Source};
@@ -30,7 +32,7 @@ pub struct Trace {
     /// Columns of a table that are not read.
     ignored: Vec<String>,
     /// The file of a trace that was made of an array or a table.
-    _kept: Option<TempPath>,
+    _kept: Option<File>,
 }
 
 /// How a trace is read, where that does not show in it.
@@ -82,16 +84,32 @@ impl Trace {
     fn open(&self, columns: Columns) -> PyResult<(Box<dyn Source>, Reading)> {
         let how = self.how.reading(None);
         let opened = how.and_then(|how| Ok((how.open(&self.place, columns)?, how)));
-        opened.map_err(|error| exception(&error))
+        opened.map_err(|error| self.exception(&error))
     }
 
-    fn made((place, ignored): (TempPath, Vec<String>), name: String) -> Self {
+    fn made((file, ignored): (File, Vec<String>), name: String) -> Self {
         Self {
             name: name.into(),
-            place: place.to_path_buf(),
+            place: format!("/proc/self/fd/{}", file.as_raw_fd()).into(),
             how: How::default(),
             ignored,
-            _kept: Some(place),
+            _kept: Some(file),
+        }
+    }
+
+    /// Returns the exception of an error about this trace.
+    fn exception(&self, error: &terrace_base::Error) -> PyErr {
+        exception(&self.by_name(error))
+    }
+
+    /// Returns an error that calls the trace by its name, wherever it is read.
+    pub fn by_name(&self, error: &terrace_base::Error) -> terrace_base::Error {
+        let (place, name) = (self.place.display(), self.name.display());
+        let text = error.to_string();
+        let text = text.replace(&format!("`{place}`"), &format!("`{name}`"));
+        match error.kind {
+            Kind::Usage => terrace_base::Error::usage(text),
+            Kind::Failure => terrace_base::Error::failure(text),
         }
     }
 }
@@ -163,7 +181,7 @@ impl Trace {
     fn info(&self, py: Python<'_>) -> PyResult<Results> {
         let (mut source, _) = self.open(Columns::ALL)?;
         let info = py.detach(|| Info::of(&mut *source, |_| ()));
-        let info = info.map_err(|error| exception(&error))?;
+        let info = info.map_err(|error| self.exception(&error))?;
         let document = TraceDocument::of(&self.name(), source.meta(), &info);
         let text = document.to_text();
         Ok(Results::new(document, text, Vec::new()))

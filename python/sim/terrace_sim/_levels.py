@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -129,10 +130,19 @@ def _simulated(
 ) -> Results:
     opened = [trace._native for trace in _opened(traces)]
     given = {name: value for name, value in settings.items() if value is not None}
-    texts = {name: _text(name, value) for name, value in given.items()}
+    texts: dict[str, str] = {}
+    for name, value in given.items():
+        name = name.replace("-", "_")
+        if name in texts:
+            raise UsageError(f"`{name}` is given twice")
+        texts[name] = _text(name, value)
+    if limit is not None and not (isinstance(limit, Integral) and 0 < limit < 2**64):
+        raise UsageError(f"`limit` is a number of accesses from 1 on, not {limit!r}")
+    if memories is not None and not isinstance(memories, (str, PathLike)):
+        raise UsageError(f"`memories` is the path of a file, not a {type(memories).__name__}")
     asked: dict[str, object] = {
         "settings": [(name.replace("_", "-"), text) for name, text in texts.items()],
-        "limit": limit,
+        "limit": None if limit is None else int(limit),
         "memories": memories,
         "progress": None,
     }
@@ -162,13 +172,15 @@ def _call(
 
 def _opened(traces: Any) -> list[Trace]:
     """Return all of some traces, or the one that is given."""
-    if isinstance(traces, (list, tuple)) and not all(isinstance(one, int) for one in traces):
+    if isinstance(traces, (list, tuple)) and not all(isinstance(one, Integral) for one in traces):
         return [open(trace) for trace in traces]
     return [open(traces)]
 
 
 def _text(name: str, value: Any) -> str:
     """Return a value as it is written on the command line."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        value = value.item()
     if isinstance(value, str):
         return value
     if isinstance(value, type) and issubclass(value, Replacement):
@@ -177,7 +189,7 @@ def _text(name: str, value: Any) -> str:
         return "on" if value else "off"
     if isinstance(value, (int, float)):
         return str(value)
-    if isinstance(value, Iterable):
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
         texts = [_text(name, one) for one in value]
         if not texts:
             raise UsageError(f"`{name}` has no value: the list is empty")

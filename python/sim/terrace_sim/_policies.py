@@ -45,6 +45,8 @@ class Replacement:
     def __init__(self, capacity: int, seed: int) -> None:
         """Begin with an empty DRAM.
 
+        A policy is made once with `capacity=1` before it is first used, to see whether it can be.
+
         Args:
             capacity: Pages that DRAM has.
             seed: A number for random choices.
@@ -86,10 +88,11 @@ def named(policy: type[Replacement]) -> str:
     given = policy.__dict__.get("name")
     name = given or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", policy.__name__).lower()
     name = re.sub(r"[^a-z0-9]+", "-", name).strip("-") if given is None else name
-    summary = (policy.__doc__ or "a policy of Python").strip().splitlines()[0]
+    described = str(policy.__doc__ or "").strip()
+    summary = described.splitlines()[0] if described else "a policy of Python"
     taken, number = name, 1
-    # A notebook makes the class of a cell anew each time.
-    while taken in _NAMES.values():
+    # A notebook makes the class of a cell anew each time, and `Lru` is the first that people write.
+    while taken in _NAMES.values() or given is None and taken in _native.policies():
         number += 1
         taken = f"{name}-{number}"
     try:

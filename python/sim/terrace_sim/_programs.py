@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -35,13 +37,15 @@ def record(
         UsageError: an option is not known, or has a wrong value.
         Failure: the program cannot be recorded.
     """
+    words = _texts(program)
     kept = None
     if output is None:
-        kept = tempfile.TemporaryDirectory(prefix="terrace-")
-        output = Path(kept.name) / f"{Path(fspath(program[0])).name}.parquet"
-    _run(["record", "-o", fspath(output), *_words(options), "--", *_texts(program)])
-    if not Path(output).exists():
-        raise Failure(f"there is no access of `{fspath(program[0])}` in the recording")
+        kept = _Directory()
+        output = kept.path / f"{Path(words[0]).name}.parquet"
+    before = Path(output).exists() and Path(output).stat().st_mtime_ns
+    _run(["record", "-o", fspath(output), *_words(options), "--", *words], Path(output))
+    if not Path(output).exists() or Path(output).stat().st_mtime_ns == before:
+        raise Failure(f"there is no access of `{words[0]}` in the recording")
     return Trace(_native.Trace(fspath(output)), kept)
 
 
@@ -65,6 +69,19 @@ def run(program: Sequence[_Word], **options: Any) -> Results:
         written = _Written({form: path.read_bytes() for form, path in files.items()}, said)
     call = [repr([*_texts(program)]), *(f"{key}={value!r}" for key, value in options.items())]
     return Results(written, f"terrace_sim.run({', '.join(call)})")
+
+
+class _Directory:
+    """A directory that goes with an object, in the process that has made it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="terrace-"))
+        self._finalizer = weakref.finalize(self, _remove, self.path, os.getpid())
+
+
+def _remove(path: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 class _Written:
@@ -102,6 +119,8 @@ class _Written:
 
 
 def _texts(program: Sequence[_Word]) -> list[str]:
+    if isinstance(program, (str, bytes, PathLike)) or not program:
+        raise UsageError("a program is a list of words: its path, and its arguments")
     return [fspath(word) for word in program]
 
 

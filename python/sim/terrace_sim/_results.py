@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
-from ._native import UsageError
+from ._native import Failure, UsageError
 from ._table import Table, library
 
 #: Height of the page in a notebook, in pixels.
@@ -71,6 +71,7 @@ class Results(Table):
 
         Raises:
             UsageError: the ending is another one.
+            Failure: the file cannot be written.
         """
         forms: dict[str, Callable[[], bytes]] = {
             ".json": lambda: self.to_json().encode(),
@@ -82,7 +83,10 @@ class Results(Table):
         if form is None:
             endings = ", ".join(forms)
             raise UsageError(f"the ending of `{path}` names no form of results; use {endings}")
-        Path(path).write_bytes(form())
+        try:
+            Path(path).write_bytes(form())
+        except OSError as error:
+            raise Failure(f"cannot write `{path}`: {error.strerror}") from None
 
     @property
     def remarks(self) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import index
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +59,13 @@ class Head(Table):
     """The first accesses of a trace."""
 
     def __init__(self, native: _native.Trace, rows: int) -> None:
-        if rows < 0:
-            raise UsageError(f"a trace has no {rows} first accesses; name 0 or more")
+        try:
+            self._rows = index(rows)
+        except TypeError:
+            self._rows = -1
+        if not 0 <= self._rows < 2**64:
+            raise UsageError(f"a trace has no {rows!r} first accesses; name a number from 0 on")
         self._native = native
-        self._rows = rows
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the accesses as a stream of Arrow."""
@@ -107,22 +111,45 @@ def open(
         return Trace(_native.Trace(fspath(source), format, columns, keys))
     if format is not None or columns is not None or keys:
         raise UsageError("`format`, `columns` and `keys` are of files; leave them out here")
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        raise UsageError("bytes are no trace; give a path as a text, or addresses as numbers")
+    if not hasattr(source, "columns") and not hasattr(source, "column_names"):
+        # A column of a table is an array.
+        source = source.to_numpy() if hasattr(source, "to_numpy") else source
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "__array_interface__"):
         if writes is not None:
             raise UsageError("a table says in its column `write` what is written; leave `writes` out")
         native = _native.Trace.of_table(source, name or "table")
-        if native.ignored:
-            ignored = ", ".join(f"`{column}`" for column in native.ignored)
+        # pandas keeps the numbers of rows that were chosen in a column of its own.
+        left_out = [column for column in native.ignored if not column.startswith("__index_level_")]
+        if left_out:
+            ignored = ", ".join(f"`{column}`" for column in left_out)
             warnings.warn(f"of `{native.name}` these columns are not read: {ignored}", stacklevel=2)
         return Trace(native)
     addresses = _numbers(source)
-    flags = None if writes is None else bytes(map(bool, writes))
+    flags = None if writes is None else _flags(writes)
     return Trace(_native.Trace.of_addresses(addresses, flags, name or "array"))
+
+
+def _flags(writes: Any) -> bytes:
+    """Return booleans as a byte each."""
+    if getattr(getattr(writes, "dtype", None), "kind", None) == "b":
+        whole: bytes = writes.astype("u1").tobytes()
+        return whole
+    values = writes.tolist() if hasattr(writes, "tolist") else writes
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise UsageError(f"`writes` is a boolean for each address, not {writes!r}")
+    flags = [value.item() if hasattr(value, "item") else value for value in values]
+    if not all(isinstance(flag, int) and flag in (0, 1) for flag in flags):
+        raise UsageError("`writes` is a boolean for each address")
+    return bytes(flags)
 
 
 def _numbers(source: Any) -> bytes:
     """Return whole numbers as 8 bytes each."""
     kind = getattr(getattr(source, "dtype", None), "kind", None)
+    if getattr(source, "mask", False) is not False:
+        raise UsageError("an array with a mask is no trace; give what is not masked")
     if kind in ("u", "i"):
         if source.ndim != 1:
             raise UsageError(f"an array of {source.ndim} dimensions is no trace; give one of one")
@@ -136,6 +163,8 @@ def _numbers(source: Any) -> bytes:
         raise UsageError(
             f"a trace is a path, a table or an array of addresses, not a {type(source).__name__}"
         )
+    if any(isinstance(one, bool) for one in source):
+        raise UsageError("addresses are whole numbers, not booleans")
     import array
 
     try:

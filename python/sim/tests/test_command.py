@@ -93,6 +93,9 @@ def test_columns_have_units_and_meanings(zipf: Path) -> None:
         ({"dram": "100p", "memory": "pcm", "replacement": "best"}, "best"),
         ({"dram": [], "memory": "pcm"}, "the list is empty"),
         ({"dram": object(), "memory": "pcm"}, "takes a text"),
+        ({"dram": b"25%", "memory": "pcm"}, "takes a text"),
+        ({"dram": "20p", "memory": "pcm", "limit": -1}, "`limit`"),
+        ({"dram": "20p", "memory": "pcm", "fault_cost": "700", "fault-cost": "1400"}, "given twice"),
         ({"dram": "100p", "memory": "pcm", "memories": "none.toml"}, "none.toml"),
     ],
 )

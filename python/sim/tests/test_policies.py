@@ -65,6 +65,12 @@ def test_names_come_from_classes(zipf: Path) -> None:
     ]
     assert [run["settings"]["replacement"] for run in names] == ["twice-made", "twice-made-2"]
 
+    class Lru(PythonLru):
+        pass
+
+    found = ts.pages(zipf, dram="400p", replacement=["lru", Lru], memory="none").to_dict()["runs"]
+    assert [run["settings"]["replacement"] for run in found] == ["lru", "lru-2"]
+
 
 class Broken(PythonLru):
     """Fails after some touches."""
@@ -78,6 +84,13 @@ class Liar(PythonLru):
 
     def evict(self) -> int:
         return 10**6
+
+
+class Mute(PythonLru):
+    """Evicts nothing."""
+
+    def evict(self) -> int:
+        return None  # type: ignore[return-value]
 
 
 class Unfinished(ts.Replacement):
@@ -102,8 +115,9 @@ class Taken(PythonLru):
     [
         (Broken, ZeroDivisionError, "the policy's own"),
         (Liar, ts.UsageError, "which is not in DRAM"),
+        (Mute, ts.UsageError, "`mute` evicts page None"),
         (Unfinished, NotImplementedError, "touch"),
-        (Unmade, ts.UsageError, "Unmade.*no"),
+        (Unmade, KeyError, "no"),
         (Taken, ts.UsageError, "lru"),
     ],
 )

@@ -29,6 +29,7 @@ def test_a_program_is_recorded(tmp_path: Path) -> None:
     assert place.exists()
     del trace
     assert not place.exists()
+    assert ts.record(["/bin/false"], level="pages").info().to_dict()["accesses"] > 50
     kept = ts.record(["/bin/true"], tmp_path / "true.parquet")
     assert kept.info().to_dict()["accesses"] > 10_000
 
@@ -37,12 +38,14 @@ def test_a_program_is_recorded(tmp_path: Path) -> None:
     ("program", "options", "kind", "why"),
     [
         (["/no/such/program"], {}, ts.TerraceError, "/no/such/program"),
+        ([], {}, ts.UsageError, "a list of words"),
+        ("/bin/true", {}, ts.UsageError, "a list of words"),
         (["/bin/true"], {"level": "atoms"}, ts.UsageError, "atoms"),
         (["/bin/true"], {"colour": True}, ts.UsageError, "--colour"),
     ],
 )
 def test_what_cannot_be_recorded_is_one_sentence(
-    program: list[str], options: dict[str, object], kind: type[Exception], why: str
+    program: list[str] | str, options: dict[str, object], kind: type[Exception], why: str
 ) -> None:
     with pytest.raises(kind, match=why):
         ts.record(program, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,11 @@ def test_columns_of_a_table_are_kept() -> None:
         ([-1], {}, "whole numbers"),
         (["x"], {}, "whole numbers"),
         ([], {}, "no access"),
+        ([True, False], {}, "not booleans"),
+        (b"/data/traces", {}, "bytes are no trace"),
+        (numpy.ma.masked_array([0, 8], mask=[0, 1]), {}, "mask"),
+        ([1, 2], {"writes": ["no", "yes"]}, "a boolean for each"),
+        ([1, 2], {"writes": "01"}, "a boolean for each"),
         ([1, 2], {"writes": [True]}, "as many writes"),
         ([1], {"keys": True}, "of files"),
         (5, {}, "not a int"),
@@ -100,3 +106,36 @@ def test_a_trace_that_is_cut_is_one_sentence(zipf: Path, tmp_path: Path) -> None
 def test_info_is_of_all_of_the_trace(zipf: Path) -> None:
     found = ts.open(zipf).info().to_dict()
     assert (found["accesses"], found["reads"] + found["writes"]) == (20_000, 20_000)
+
+
+def test_a_column_of_a_table_is_an_array() -> None:
+    addresses = [0, 4096, 8192]
+    for column in (
+        pandas.Series(addresses),
+        polars.Series(addresses),
+        pyarrow.array(addresses),
+        pyarrow.chunked_array([addresses]),
+    ):
+        assert ts.open(column).to_arrow().column("address").to_pylist() == addresses
+    numbers = list(numpy.array(addresses))
+    assert ts.pages(numbers, dram="2p", memory="none").to_dict()["runs"][0]["misses"] == 3
+
+
+def test_a_trace_in_memory_leaves_no_file_and_is_its_own_in_a_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    trace = ts.open([0, 4096, 8192])
+    assert list(tmp_path.iterdir()) == []
+    child = os.fork()
+    if child == 0:
+        del trace
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert trace.info().to_dict()["accesses"] == 3
+
+
+def test_an_error_calls_a_trace_by_its_name() -> None:
+    with pytest.raises(ts.TerraceError, match="`mine`") as raised:
+        ts.llc(ts.open([0, 2**64 - 1], name="mine"), policy="lru", llc="64K")
+    assert "/proc" not in str(raised.value)

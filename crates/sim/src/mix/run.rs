@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rayon::prelude::*;
-use terrace_base::{Error, Result};
+use terrace_base::{Error, Result, lock};
 use terrace_trace::{Columns, Reading};
 
 use super::outcome::{Run, Simulated};
@@ -68,7 +68,7 @@ pub fn run(
         };
         let programs = (0..tasks).map(open).collect::<Result<Vec<_>>>()?;
         let outcome = simulate(&machine, programs, |picos| {
-            let mut done = done.lock().expect("no thread fails while it counts");
+            let mut done = lock(&done);
             done[at] = picos / 1000;
             progress(done.iter().sum());
         })?;
