@@ -81,9 +81,10 @@ impl Trace {
         (self.name.clone(), self.place.clone())
     }
 
-    fn open(&self, columns: Columns) -> PyResult<(Box<dyn Source>, Reading)> {
+    /// Opens it without the interpreter's lock: it may come over the network.
+    fn open(&self, py: Python<'_>, columns: Columns) -> PyResult<Box<dyn Source>> {
         let how = self.how.reading(None);
-        let opened = how.and_then(|how| Ok((how.open(&self.place, columns)?, how)));
+        let opened = py.detach(|| how.and_then(|how| how.open(&self.place, columns)));
         opened.map_err(|error| self.exception(&error))
     }
 
@@ -120,6 +121,7 @@ impl Trace {
     #[new]
     #[pyo3(signature = (path, format=None, columns=None, keys=false))]
     fn new(
+        py: Python<'_>,
         path: PathBuf,
         format: Option<String>,
         columns: Option<String>,
@@ -137,7 +139,7 @@ impl Trace {
             _kept: None,
         };
         // What is wrong shows now, and not in the first simulation.
-        trace.open(Columns::ADDRESSES)?;
+        trace.open(py, Columns::ADDRESSES)?;
         Ok(trace)
     }
 
@@ -179,7 +181,7 @@ impl Trace {
 
     /// Reads all of it, and says what is in it.
     fn info(&self, py: Python<'_>) -> PyResult<Results> {
-        let (mut source, _) = self.open(Columns::ALL)?;
+        let mut source = self.open(py, Columns::ALL)?;
         let info = py.detach(|| Info::of(&mut *source, |_| ()));
         let info = info.map_err(|error| self.exception(&error))?;
         let document = TraceDocument::of(&self.name(), source.meta(), &info);
@@ -190,7 +192,7 @@ impl Trace {
     /// The accesses as a stream of Arrow; the first `rows` of them, if a number is given.
     #[pyo3(signature = (rows=None))]
     fn stream<'py>(&self, py: Python<'py>, rows: Option<u64>) -> PyResult<Bound<'py, PyCapsule>> {
-        let (source, _) = self.open(Columns::ALL)?;
+        let source = self.open(py, Columns::ALL)?;
         let left = rows.unwrap_or(u64::MAX);
         stream::capsule(py, Box::new(Accesses { source, left }))
     }
@@ -225,7 +227,10 @@ impl Iterator for Accesses {
             return None;
         }
         let mut block = Block::default();
-        match self.source.next_block(&mut block) {
+        // Who takes the stream may hold the interpreter's lock.
+        let source = &mut self.source;
+        let read = Python::attach(|py| py.detach(|| source.next_block(&mut block)));
+        match read {
             Ok(false) => return None,
             Ok(true) => {}
             Err(error) => {
