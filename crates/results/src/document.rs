@@ -9,7 +9,7 @@ use crate::html::Page;
 use crate::rows::Rows;
 
 /// Results of a command. They serialize as their JSON; the schema documents every field, and
-/// [`crate::kinds`] names them.
+/// `terrace-report` names the kinds of them (`kinds`).
 pub trait Document: Serialize + JsonSchema {
     /// Returns the rows of the CSV and Parquet files.
     fn rows(&self) -> Rows;
