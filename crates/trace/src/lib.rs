@@ -31,6 +31,7 @@ pub mod selection;
 pub mod sound;
 pub mod source;
 pub mod spooled;
+pub mod stamp;
 pub mod store;
 mod stream;
 pub mod tally;

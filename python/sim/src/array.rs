@@ -87,7 +87,9 @@ pub fn of_table(py: Python<'_>, table: &Bound<'_, PyAny>) -> PyResult<(File, Vec
     let reader = stream::reader(table)?;
     let schema = reader.schema();
     let names = schema.fields().iter().map(|field| field.name().clone());
-    let ignored = names.filter(|name| !COLUMNS.contains(&&**name)).collect();
+    let ignored = names
+        .filter(|name| !native::COLUMNS.contains(&&**name))
+        .collect();
     py.detach(|| {
         let mut kept = Kept::new()?;
         for batch in reader {
@@ -98,17 +100,6 @@ pub fn of_table(py: Python<'_>, table: &Bound<'_, PyAny>) -> PyResult<(File, Vec
         Ok((kept.finish()?, ignored))
     })
 }
-
-/// The columns of a table that are read, as those of traces.
-const COLUMNS: [&str; 7] = [
-    "instruction",
-    "address",
-    "ip",
-    "process",
-    "thread",
-    "size",
-    "write",
-];
 
 /// Returns the accesses of a batch.
 fn block(batch: &RecordBatch) -> Result<Block> {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._native import UsageError
 from ._results import Results
+from ._simulation import simulated
 from ._table import Table
 
 if TYPE_CHECKING:
@@ -40,11 +41,10 @@ class Trace(Table):
 
     def curve(self, *policies: Any, **settings: Any) -> Results:
         """Say how often the program misses at every size of DRAM; see `terrace_sim.curve`."""
-        from ._levels import curve
-
         if policies:
             settings["replacement"] = list(policies)
-        return curve(self, **settings)
+        limit, progress = settings.pop("limit", None), settings.pop("progress", None)
+        return simulated("curve", _native.curve, [self._native], limit, None, progress, settings)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the accesses as a stream of Arrow."""

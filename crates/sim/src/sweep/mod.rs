@@ -21,7 +21,7 @@ use terrace_base::error::Kind;
 use terrace_base::{self as base, Bytes, Error, Result};
 use terrace_policy::prefetch::Future;
 use terrace_trace::caches;
-use terrace_trace::digest::{self, Stamp};
+use terrace_trace::stamp::{self, Stamp};
 use terrace_trace::{Columns, Digest, Reading};
 
 use crate::pages::Choice;
@@ -233,7 +233,7 @@ fn digest_of(trace: &Trace, stamp: &Stamp, watch: Watch) -> Result<Digest> {
         amount: Amount::Bytes(Bytes(stamp.bytes())),
     };
     let mut has_begun = false;
-    digest::of_file(&trace.path, caches::directory().as_deref(), |bytes| {
+    stamp::digest_of(&trace.path, caches::directory().as_deref(), |bytes| {
         if !has_begun {
             watch(Event::Begins(begins));
         }
@@ -375,7 +375,7 @@ impl Sweep<'_> {
             meter.add(more, 0);
         })?;
         if Stamp::of(&task.trace.path)? != task.stamp {
-            return Err(digest::changes(&task.trace.path));
+            return Err(stamp::changes(&task.trace.path));
         }
         let keys = machines.iter().map(|(_, key)| *key);
         self.finished().add(task.workload, keys.zip(outcomes))?;

@@ -88,8 +88,8 @@ impl Layout {
     }
 }
 
-/// The names of the columns, in their order.
-pub(super) const COLUMNS: [&str; 7] = [
+/// The names of the columns of every trace, in their order.
+pub const COLUMNS: [&str; 7] = [
     "instruction",
     "address",
     "ip",

@@ -89,6 +89,7 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use layout::COLUMNS;
 use layout::NAME;
 use terrace_base::{Context, Error, Result};
 use writer::Writer;
