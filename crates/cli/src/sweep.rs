@@ -1,15 +1,11 @@
 //! `terrace sweep`.
 
 use std::io::Write;
-use std::mem;
 use std::process::ExitCode;
 
 use terrace_base::Result;
-use terrace_results::sim::text;
-use terrace_results::sweep::{Row, SweepDocument, may_replace, parquet, table};
-use terrace_results::text::Text;
-use terrace_sim::pages::{Choice, Outcome, PageMachine, Simulated};
-use terrace_sim::sweep::{Output, Sweep, Trace};
+use terrace_results::sweep::{Passes, Row, SweepDocument, may_replace, parquet, table, text};
+use terrace_sim::sweep::{Output, Results, Sweep, Trace};
 
 use crate::args;
 use crate::args::level::Level;
@@ -21,18 +17,21 @@ use crate::screen::say;
 pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
     let (simulation, common) = (arguments.simulation()?, &arguments.common);
     let choices = simulation.choices();
-    let output = Output::new(&arguments.output)?;
+    let output = Output::new(&arguments.output, arguments.results.as_deref())?;
+    let passes = Passes::of(&output.results)?;
     let others = output.tables().map(|path| ("-o", path));
     let outputs = Outputs::open(&common.results, &arguments.inputs(), &others)?;
     let opened = arguments.opened();
     let traces = opened.named().iter().map(|path| Trace {
+        name: path.display().to_string(),
         path: path.clone(),
         reading: opened.reading.clone(),
         limit: opened.limit,
     });
     let traces: Vec<_> = traces.collect();
+    let names: Vec<_> = traces.iter().map(|trace| trace.name.clone()).collect();
     let bars = Bars::new(common.quiet);
-    let sweep = Sweep::open(&traces, choices, &output, &|event| bars.show(event))?;
+    let sweep = Sweep::open(&traces, choices, &passes, &|event| bars.show(event))?;
     drop(bars);
     let options = sweep.options().to_owned();
     may_replace(&output.parquet, &output.csv, &options)?;
@@ -46,10 +45,12 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
         bar.says(format!("{} of {machines} machines ", progress.finished));
     });
     drop(bar);
-    let mut results = results?;
-    let rows = rows(mem::take(&mut results.traces), &traces, choices);
+    let Results { traces, finished } = results?;
+    let rows = Row::all(&names, traces);
     let table = table(&rows);
-    results.write(&parquet(&table, &options)?, &table.csv()?)?;
+    let written = terrace_base::Output::save(&output.parquet, &parquet(&table, &options)?)
+        .and_then(|()| terrace_base::Output::save(&output.csv, &table.csv()?));
+    written.map_err(|error| finished.stays(&error))?;
     if !common.quiet {
         let before = match resumed {
             0 => String::new(),
@@ -62,7 +63,7 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
             output.csv.display()
         );
     }
-    let text = tables(&rows, &traces, choices);
+    let text = text(&rows, &names);
     let counted = counted(opened.named_places(), &opened.reading.tallies, common.quiet);
     outputs.show(&SweepDocument::new(counted, rows), &text)
 }
@@ -89,39 +90,4 @@ fn say_unused(output: &Output, skipped: usize) {
             journal.display()
         ));
     }
-}
-
-/// A row for each trace and machine.
-fn rows(
-    results: Vec<Vec<(PageMachine, Outcome)>>,
-    traces: &[Trace],
-    choices: &[Choice],
-) -> Vec<Row> {
-    let rows = traces.iter().zip(results).flat_map(|(trace, runs)| {
-        choices
-            .iter()
-            .zip(runs)
-            .map(|(choice, (machine, outcome))| Row {
-                trace: trace.path.display().to_string(),
-                simulated: Simulated {
-                    dram: choice.dram(),
-                    machine,
-                    outcome,
-                },
-            })
-    });
-    rows.collect()
-}
-
-/// A table for each trace.
-fn tables(rows: &[Row], traces: &[Trace], choices: &[Choice]) -> Text {
-    let traces = traces.iter().zip(rows.chunks(choices.len().max(1)));
-    let tables = traces.enumerate().map(|(index, (trace, rows))| {
-        let between = if index == 0 { "" } else { "\n" };
-        let head = format!("{between}{}: ", trace.path.display());
-        Text::default()
-            .prose(head)
-            .text(text(rows.iter().map(|row| &row.simulated)))
-    });
-    tables.fold(Text::default(), Text::text)
 }

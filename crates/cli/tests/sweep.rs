@@ -83,7 +83,7 @@ impl Files {
         // One that was killed may leave another name.
         let names = files.flatten().map(|file| file.file_name());
         names
-            .filter(|name| name.to_string_lossy().ends_with(".result"))
+            .filter(|name| name.to_string_lossy().ends_with(".parquet"))
             .count()
     }
 

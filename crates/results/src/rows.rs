@@ -82,14 +82,29 @@ impl Rows {
     /// # Errors
     /// A failure if the file cannot be made.
     pub fn parquet(&self, message: &str, metadata: &[(&str, &str)]) -> Result<Vec<u8>> {
-        self.write(message, metadata)
-            .map_err(|e| Error::failure(format!("cannot make the Parquet file: {e}")))
+        self.write(message, metadata, |_| None).map_err(told)
+    }
+
+    /// Returns the same with a last entry in the metadata, which is made of what stands before all
+    /// metadata: the rows as the file has them.
+    ///
+    /// # Errors
+    /// A failure if the file cannot be made.
+    pub fn sealed(
+        &self,
+        message: &str,
+        metadata: &[(&str, &str)],
+        seal: impl FnOnce(&[u8]) -> (&'static str, String),
+    ) -> Result<Vec<u8>> {
+        self.write(message, metadata, |rows| Some(seal(rows)))
+            .map_err(told)
     }
 
     fn write(
         &self,
         message: &str,
         metadata: &[(&str, &str)],
+        seal: impl FnOnce(&[u8]) -> Option<(&'static str, String)>,
     ) -> std::result::Result<Vec<u8>, ParquetError> {
         let legend = KeyValue::new(COLUMNS.to_owned(), self.legend());
         let metadata = metadata.iter();
@@ -104,6 +119,11 @@ impl Rows {
         let batch = self.batch()?;
         let mut writer = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options)?;
         writer.write(&batch)?;
+        writer.flush()?;
+        writer.sync()?;
+        if let Some((key, value)) = seal(writer.inner()) {
+            writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
+        }
         writer.into_inner()
     }
 
@@ -132,6 +152,10 @@ impl Rows {
         let columns: IndexMap<_, IndexMap<_, _>> = columns.collect();
         serde_json::to_string(&columns).expect("plain data serializes")
     }
+}
+
+fn told(error: ParquetError) -> Error {
+    Error::failure(format!("cannot make the Parquet file: {error}"))
 }
 
 impl Column {

@@ -49,14 +49,16 @@ struct Stopped;
 #[pyo3(from_item_all)]
 pub struct Asked {
     settings: Vec<(String, String)>,
-    limit: Option<u64>,
+    /// Accesses of each trace at most.
+    pub limit: Option<u64>,
     memories: Option<PathBuf>,
-    progress: Option<Py<PyAny>>,
+    /// What is told how far it is.
+    pub progress: Option<Py<PyAny>>,
 }
 
 impl Asked {
     /// Returns the simulation, and a sentence for each setting that changes nothing.
-    fn simulation<S: Simulation>(&self, beside: S::Beside) -> Result<(S, Vec<String>)> {
+    pub fn simulation<S: Simulation>(&self, beside: S::Beside) -> Result<(S, Vec<String>)> {
         let settings = self.settings.iter();
         let settings: Vec<_> = settings.map(|(name, value)| (&**name, &**value)).collect();
         let memories = self.memories.as_deref();
@@ -104,7 +106,7 @@ where
 
 /// Works in a thread of its own without the interpreter's lock, until it ends or a signal handler of
 /// Python raises an exception.
-fn watched<T: Send>(
+pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
     work: impl FnOnce(&(dyn Fn(Event) + Sync)) -> Result<T> + Send,

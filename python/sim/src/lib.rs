@@ -9,6 +9,7 @@ mod level;
 mod policy;
 mod results;
 mod stream;
+mod sweep;
 mod trace;
 
 use pyo3::prelude::*;
@@ -24,6 +25,8 @@ mod _native {
     use crate::policy::{policies, register};
     #[pymodule_export]
     use crate::results::Results;
+    #[pymodule_export]
+    use crate::sweep::{Collected, Sweep, collect, machines, use_threads};
     #[pymodule_export]
     use crate::trace::Trace;
 

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use terrace_base::error::Kind;
 use terrace_results::trace::TraceDocument;
+use terrace_sim::sweep;
 use terrace_trace::objects::Extent;
 use terrace_trace::{Block, Columns, Format, Info, Layout, Reading, Source};
 
@@ -54,6 +55,9 @@ impl How {
     }
 }
 
+/// The format, the columns, and whether addresses are names of objects.
+type Opened = (Option<String>, Option<String>, bool);
+
 /// Returns how all of these traces are read.
 pub fn reading(traces: &[PyRef<'_, Trace>], objects: Option<Extent>) -> PyResult<Reading> {
     let Some(first) = traces.first() else {
@@ -76,6 +80,16 @@ pub fn reading(traces: &[PyRef<'_, Trace>], objects: Option<Extent>) -> PyResult
 }
 
 impl Trace {
+    /// Returns the trace for a sweep.
+    pub fn of_sweep(&self, limit: Option<u64>) -> terrace_base::Result<sweep::Trace> {
+        Ok(sweep::Trace {
+            name: self.named(),
+            path: self.place.clone(),
+            reading: self.how.reading(None)?,
+            limit,
+        })
+    }
+
     /// Returns the name, and where the trace is read.
     pub fn named_place(&self) -> (PathBuf, PathBuf) {
         (self.name.clone(), self.place.clone())
@@ -119,16 +133,17 @@ impl Trace {
 impl Trace {
     /// Opens a file.
     #[new]
-    #[pyo3(signature = (path, format=None, columns=None, keys=false))]
+    #[pyo3(signature = (path, format=None, columns=None, keys=false, name=None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         format: Option<String>,
         columns: Option<String>,
         keys: bool,
+        name: Option<PathBuf>,
     ) -> PyResult<Self> {
         let trace = Self {
-            name: path.clone(),
+            name: name.unwrap_or_else(|| path.clone()),
             place: path,
             how: How {
                 format,
@@ -168,9 +183,21 @@ impl Trace {
     }
 
     /// The name.
-    #[getter]
-    fn name(&self) -> String {
+    #[getter(name)]
+    pub fn named(&self) -> String {
         self.name.display().to_string()
+    }
+
+    /// How the file was opened, with its path; none of a trace that was made in memory.
+    #[getter]
+    fn opened(&self) -> Option<(PathBuf, Opened)> {
+        let How {
+            format,
+            columns,
+            keys,
+        } = self.how.clone();
+        let is_file = self._kept.is_none();
+        is_file.then(|| (self.place.clone(), (format, columns, keys)))
     }
 
     /// The columns of the table of which it was made that are not read.
@@ -184,7 +211,7 @@ impl Trace {
         let mut source = self.open(py, Columns::ALL)?;
         let info = py.detach(|| Info::of(&mut *source, |_| ()));
         let info = info.map_err(|error| self.exception(&error))?;
-        let document = TraceDocument::of(&self.name(), source.meta(), &info);
+        let document = TraceDocument::of(&self.named(), source.meta(), &info);
         let text = document.to_text();
         Ok(Results::new(document, text, Vec::new()))
     }

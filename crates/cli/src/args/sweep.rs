@@ -31,6 +31,13 @@ pub struct Sweep {
     #[arg(short, long, value_name = "NAME", display_order = 0)]
     pub output: PathBuf,
 
+    /// Where finished results are kept [default: NAME.results]
+    ///
+    /// A directory, or with object storage a URI such as s3://bucket/sweep. Sweeps of any hosts may
+    /// share it, and those of the Python package.
+    #[arg(long, value_name = "DIR", display_order = 0)]
+    pub results: Option<PathBuf>,
+
     #[command(flatten)]
     pub common: Common<PageSimulation>,
 
@@ -66,8 +73,8 @@ Examples:
   terrace sweep --dram 12.5%,25%,50% --replacement lru,arc,s3fifo gcc.parquet mcf.parquet -o out
   terrace sweep --dram 25% --memory pcm,flash --fault-cost 700,1400,2800 *.parquet -o costs
 
-All figures are simulated. What is finished is kept in the directory NAME.results. Later sweeps
-into NAME take from it what they need, and any number of sweeps may use it at once; remove it when
-none is to come. Digests of traces that hold none are kept in TERRACE_CACHE, else ~/.cache/terrace.
+All figures are simulated. What is finished is kept in NAME.results, a Parquet file for up to 16
+machines. Later sweeps take from it what they need, and any number of sweeps may use it at once;
+remove it when none is to come. Digests of traces that hold none are kept in TERRACE_CACHE, else ~/.cache/terrace.
 All processors are used; RAYON_NUM_THREADS=N uses fewer. The columns are listed by
 `terrace list columns`.";

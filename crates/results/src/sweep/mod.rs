@@ -3,6 +3,7 @@
 //! All times are virtual: what machines of these settings would take, not what one has taken.
 
 mod parquet;
+mod passes;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
@@ -12,8 +13,10 @@ use terrace_sim::pages::{Simulated, results};
 use crate::counted::Counted;
 use crate::json_schema;
 use crate::rows::Rows;
-use crate::sim::asked;
+use crate::sim::{self, asked};
+use crate::text::Text;
 pub use parquet::{may_replace, parquet};
+pub use passes::{Collected, Passes};
 
 /// A row of the tables: one machine and one trace.
 #[derive(Clone, Debug)]
@@ -22,6 +25,19 @@ pub struct Row {
     pub trace: String,
     /// The machine and what was found.
     pub simulated: Simulated,
+}
+
+impl Row {
+    /// Returns a row for each trace and machine; `traces` are the names.
+    pub fn all(traces: &[String], simulated: Vec<Vec<Simulated>>) -> Vec<Self> {
+        let rows = traces.iter().zip(simulated).flat_map(|(trace, runs)| {
+            runs.into_iter().map(|simulated| Self {
+                trace: trace.clone(),
+                simulated,
+            })
+        });
+        rows.collect()
+    }
 }
 
 /// The JSON of `terrace sweep --json`: schema `terrace.sweep/1`.
@@ -67,6 +83,20 @@ fn fields() -> Vec<Field<Row>> {
     let run = [asked(), results::run()].into_iter().flatten();
     fields.extend(run.map(|field| field.of(|row: &Row| &row.simulated)));
     fields
+}
+
+/// Returns the tables for people: one for each trace, all of which have as many rows.
+pub fn text(rows: &[Row], traces: &[String]) -> Text {
+    let machines = rows.len() / traces.len().max(1);
+    let traces = traces.iter().zip(rows.chunks(machines.max(1)));
+    let tables = traces.enumerate().map(|(index, (trace, rows))| {
+        let between = if index == 0 { "" } else { "\n" };
+        let simulated = rows.iter().map(|row| &row.simulated);
+        Text::default()
+            .prose(format!("{between}{trace}: "))
+            .text(sim::text(simulated))
+    });
+    tables.fold(Text::default(), Text::text)
 }
 
 /// Returns the table of the rows; each write scheme has a row of its own.

@@ -10,7 +10,7 @@ use crate::rows::Rows;
 
 /// The schema of the table, in the file's metadata; the number grows with every change that
 /// breaks readers.
-const SCHEMA: (&str, &str) = ("terrace.schema", "terrace.sweep/1");
+pub(super) const SCHEMA: (&str, &str) = ("terrace.schema", "terrace.sweep/1");
 
 /// Key of the sweep's options in the file's metadata.
 const OPTIONS: &str = "terrace.options";

@@ -3,8 +3,8 @@
 
 use terrace_trace::{Digest, Reading};
 
-use super::version::VERSION;
-use crate::pages::PageMachine;
+use super::version::version;
+use crate::pages::{Choice, PageMachine};
 
 /// Returns the key of a workload: all that its simulation depends on, except the machine. `format`
 /// is the trace's own, which its name may have told.
@@ -15,8 +15,8 @@ pub fn workload(trace: &Digest, format: &str, reading: &Reading, limit: Option<u
         layout,
         tallies: _,
     } = reading;
-    let program = env!("CARGO_PKG_VERSION");
-    let key = format!("{VERSION} {program} {trace} {format:?} {objects:?} {layout:?} {limit:?}");
+    let version = version();
+    let key = format!("{version} {trace} {format:?} {objects:?} {layout:?} {limit:?}");
     Digest::of(key.as_bytes())
 }
 
@@ -24,6 +24,15 @@ pub fn workload(trace: &Digest, format: &str, reading: &Reading, limit: Option<u
 /// the memory, the costs of faults, and the placement file. Whatever a machine holds is in it.
 pub fn machine(settings: &PageMachine) -> Digest {
     Digest::of(format!("{settings:?}").as_bytes())
+}
+
+/// Returns the key of a machine whose programs nobody has looked at yet.
+pub fn choice(choice: &Choice) -> Digest {
+    const FOOTPRINT: u64 = 1 << 20;
+    let machine = choice
+        .machine(FOOTPRINT)
+        .map(|machine| self::machine(&machine));
+    Digest::of(format!("{} {:?}", choice.dram(), machine.ok()).as_bytes())
 }
 
 /// Returns the key of a pass: a workload on some machines.

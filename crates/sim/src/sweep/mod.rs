@@ -1,8 +1,8 @@
 //! Sweep: simulation of every trace on every machine, which can be stopped and resumed.
 //!
-//! Unlike in [`crate::pages::run`], each trace is a workload of its own. [`Finished`] results go to
-//! a directory beside the output, where every later sweep of this name finds them. Results do not
-//! depend on the number of processors, nor on how often a sweep was stopped.
+//! Unlike in [`crate::pages::run`], each trace is a workload of its own. What is finished goes to an
+//! [`Archive`], where every later sweep finds it. Results do not depend on the number of processors,
+//! nor on how often a sweep was stopped, nor on what other sweeps do with the archive.
 
 mod finished;
 mod key;
@@ -18,28 +18,30 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use terrace_base::error::Kind;
-use terrace_base::{self as base, Bytes, Error, Result};
+use terrace_base::{Bytes, Error, Result};
 use terrace_policy::prefetch::Future;
 use terrace_trace::caches;
 use terrace_trace::stamp::{self, Stamp};
 use terrace_trace::{Columns, Digest, Reading};
 
 use crate::pages::Choice;
-use crate::pages::{self, Foresight, Outcome, PageMachine, Survey};
+use crate::pages::{self, Dram, Foresight, Outcome, PageMachine, Simulated, Survey};
 use crate::watch::{Amount, Event, Part, Watch};
 use crate::workload::Workload;
-pub use finished::Finished;
+pub use finished::{Archive, Finished, Kept, Pass};
 pub use output::Output;
-pub use version::VERSION;
+pub use version::{VERSION, version};
 
 /// Maximum number of machines in one pass over a trace: large enough that reading the trace is a
 /// small part of the work (4 took a sixth more processor time, 8 to 32 did not differ), small
 /// enough that stopping a sweep loses little and the machines fit into memory.
-const PASS: usize = 16;
+pub const PASS: usize = 16;
 
 /// Trace of a sweep.
 #[derive(Clone, Debug)]
 pub struct Trace {
+    /// As it is named in results.
+    pub name: String,
     /// Path of the file.
     pub path: PathBuf,
     /// How it is read, where it does not say so itself.
@@ -52,11 +54,22 @@ pub struct Trace {
 pub struct Sweep<'a> {
     tasks: Vec<Task<'a>>,
     machines: &'a [Choice],
-    output: &'a Output,
+    archive: &'a dyn Archive,
     options: String,
     finished: Mutex<Finished>,
     resumed: usize,
     left: Option<u64>,
+}
+
+/// Part of a sweep: a trace and at most [`PASS`] machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepPart {
+    /// Which trace.
+    pub trace: usize,
+    /// Which machines.
+    pub machines: Vec<usize>,
+    /// Digest of both, the same on every host.
+    pub key: Digest,
 }
 
 /// Progress of a sweep.
@@ -72,28 +85,31 @@ pub struct Progress {
 #[derive(Debug)]
 pub struct Results {
     /// Results of each trace, on each machine in the order in which they were given.
-    pub traces: Vec<Vec<(PageMachine, Outcome)>>,
-    output: Output,
-    finished: Finished,
+    pub traces: Vec<Vec<Simulated>>,
+    /// What was finished when the sweep ended.
+    pub finished: Finished,
 }
 
 impl<'a> Sweep<'a> {
-    /// Opens a sweep and reads the finished results in the directory of `output`.
+    /// Opens a sweep and reads the finished results in `archive`.
     ///
     /// # Errors
-    /// An error where a trace or that directory cannot be read, or where DRAM is too large.
+    /// An error where a trace or the archive cannot be read, or where DRAM is too large.
     pub fn open(
         traces: &'a [Trace],
         machines: &'a [Choice],
-        output: &'a Output,
+        archive: &'a dyn Archive,
         watch: Watch,
     ) -> Result<Self> {
         let tasks = traces.iter().map(|trace| Task::new(trace, watch));
         let tasks: Vec<Task> = tasks.collect::<Result<_>>()?;
         let options = options(&tasks, machines);
         let workloads = tasks.iter().map(|task| task.workload).collect();
-        let finished = Finished::open(&output.results, &workloads)?;
-        let resumed = tasks.iter().map(|task| task.finished(machines, &finished));
+        let finished = Finished::read(archive, &workloads)?;
+        let resumed = tasks.iter().map(|task| {
+            let missing = task.missing(machines, &finished)?;
+            Ok(machines.len() - missing.len())
+        });
         let resumed: Vec<usize> = resumed.collect::<Result<_>>()?;
         let left = tasks.iter().zip(&resumed);
         let left = left.map(|(task, resumed)| task.work(machines.len() - resumed));
@@ -102,7 +118,7 @@ impl<'a> Sweep<'a> {
             resumed: resumed.iter().sum(),
             tasks,
             machines,
-            output,
+            archive,
             options,
             finished: Mutex::new(finished),
         })
@@ -124,8 +140,8 @@ impl<'a> Sweep<'a> {
         self.resumed
     }
 
-    /// Returns the number of files in the directory of results that are not used: they are damaged
-    /// or of another version.
+    /// Returns the number of passes in the archive that are not used: they are damaged or of another
+    /// version.
     pub fn skipped(&self) -> usize {
         self.finished().skipped()
     }
@@ -133,6 +149,26 @@ impl<'a> Sweep<'a> {
     /// Returns the number of accesses to simulate on all machines, if the traces tell their length.
     pub fn left(&self) -> Option<u64> {
         self.left
+    }
+
+    /// Returns what is not finished, in parts that can be simulated apart: a pass over a trace each.
+    ///
+    /// # Errors
+    /// A usage error where DRAM is too large.
+    pub fn parts(&self) -> Result<Vec<SweepPart>> {
+        let mut parts = Vec::new();
+        for (trace, task) in self.tasks.iter().enumerate() {
+            let missing = task.missing(self.machines, &self.finished())?;
+            for machines in passes(&missing) {
+                let choices = machines.iter().map(|at| key::choice(&self.machines[*at]));
+                parts.push(SweepPart {
+                    trace,
+                    machines: machines.to_vec(),
+                    key: key::pass(task.workload, choices),
+                });
+            }
+        }
+        Ok(parts)
     }
 
     /// Simulates all pairs that are not finished. `progress` is a callback that gets the progress.
@@ -152,21 +188,8 @@ impl<'a> Sweep<'a> {
         let tasks = self.tasks.into_iter();
         Ok(Results {
             traces: tasks.filter_map(|task| task.rows.into_inner()).collect(),
-            output: self.output.clone(),
             finished: finished.unwrap_or_else(PoisonError::into_inner),
         })
-    }
-}
-
-impl Results {
-    /// Writes the encoded results to the files of the output.
-    ///
-    /// # Errors
-    /// A failure where a file cannot be written; what is finished stays.
-    pub fn write(self, parquet: &[u8], csv: &[u8]) -> Result<()> {
-        let tables = base::Output::save(&self.output.parquet, parquet)
-            .and_then(|()| base::Output::save(&self.output.csv, csv));
-        tables.map_err(|error| self.finished.stays(&error))
     }
 }
 
@@ -180,7 +203,7 @@ struct Task<'a> {
     /// Number of accesses, if the trace tells it.
     accesses: Option<u64>,
     /// Results, once they are found.
-    rows: OnceLock<Vec<(PageMachine, Outcome)>>,
+    rows: OnceLock<Vec<Simulated>>,
 }
 
 impl<'a> Task<'a> {
@@ -208,14 +231,25 @@ impl<'a> Task<'a> {
         Some(accesses.saturating_mul(machines as u64))
     }
 
-    /// Returns the number of machines that are finished.
-    fn finished(&self, machines: &[Choice], all: &Finished) -> Result<usize> {
+    /// Returns which machines are not finished.
+    fn missing(&self, machines: &[Choice], all: &Finished) -> Result<Vec<usize>> {
         let Some(known) = all.any(&self.workload) else {
-            return Ok(0);
+            return Ok((0..machines.len()).collect());
         };
         let machines = keyed(machines, known.footprint_pages)?.into_iter();
-        let finished = machines.filter(|(_, key)| all.outcome(&self.workload, key).is_some());
-        Ok(finished.count())
+        let is_missing = |one: &Keyed| all.outcome(&self.workload, &one.key).is_none();
+        let missing = machines.enumerate().filter(|(_, one)| is_missing(one));
+        Ok(missing.map(|(at, _)| at).collect())
+    }
+}
+
+impl Keyed {
+    fn with(&self, outcome: Outcome) -> Simulated {
+        Simulated {
+            dram: self.dram,
+            machine: self.machine.clone(),
+            outcome,
+        }
     }
 }
 
@@ -242,12 +276,23 @@ fn digest_of(trace: &Trace, stamp: &Stamp, watch: Watch) -> Result<Digest> {
     })
 }
 
-/// Returns the machines for programs of `footprint` pages, each with its key, in their order.
-fn keyed(machines: &[Choice], footprint: u64) -> Result<Vec<(PageMachine, Digest)>> {
+/// A machine for a program of a known footprint.
+struct Keyed {
+    key: Digest,
+    /// DRAM as it was asked for.
+    dram: Dram,
+    machine: PageMachine,
+}
+
+/// Returns the machines for programs of `footprint` pages, in their order.
+fn keyed(machines: &[Choice], footprint: u64) -> Result<Vec<Keyed>> {
     let keyed = machines.iter().map(|choice| {
         let machine = choice.machine(footprint)?;
-        let key = key::machine(&machine);
-        Ok((machine, key))
+        Ok(Keyed {
+            key: key::machine(&machine),
+            dram: choice.dram(),
+            machine,
+        })
     });
     keyed.collect()
 }
@@ -255,20 +300,21 @@ fn keyed(machines: &[Choice], footprint: u64) -> Result<Vec<(PageMachine, Digest
 /// Returns a digest of traces and machines as text. Settings that are a share of the footprint are
 /// taken of the same footprint for every trace.
 fn options(tasks: &[Task], machines: &[Choice]) -> String {
-    const FOOTPRINT: u64 = 1 << 20;
     let mut all = String::new();
     for task in tasks {
         let (path, reading) = (&task.trace.path, &task.trace.reading);
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
         all += &format!("{path:?} {reading:?} {:?};", task.trace.limit);
     }
-    for choice in machines {
-        let key = choice
-            .machine(FOOTPRINT)
-            .map(|machine| key::machine(&machine));
-        all += &format!("{} {:?};", choice.dram(), key.ok());
-    }
+    let machines = machines.iter().map(key::choice);
+    all.extend(machines.map(|key| format!("{key};")));
     Digest::of(all.as_bytes()).to_string()
+}
+
+/// Returns the machines of each pass: as few passes as possible, of the same size.
+fn passes<T>(machines: &[T]) -> slice::Chunks<'_, T> {
+    let passes = machines.len().div_ceil(PASS).max(1);
+    machines.chunks(machines.len().div_ceil(passes).max(1))
 }
 
 /// Returns the greatest knowledge of the future that any machine needs.
@@ -303,19 +349,18 @@ impl Sweep<'_> {
         let mut survey = self.look(task)?;
         let machines = keyed(self.machines, survey.footprint_pages)?;
         let pending = self.pending(task, &machines, meter);
-        let foresight = foresight(pending.iter().map(|(machine, _)| machine.foresight()));
+        let foresight = foresight(pending.iter().map(|one| one.machine.foresight()));
         if survey.future.is_none() && foresight > Foresight::Nothing {
             survey = task.survey(foresight)?;
         }
-        let passes = pending.len().div_ceil(PASS).max(1);
         pages::require_memory(pending.len().min(PASS), survey.footprint_pages)?;
-        for pass in pending.chunks(pending.len().div_ceil(passes).max(1)) {
+        for pass in passes(&pending) {
             self.pass(task, pass, survey.future.as_ref(), meter)?;
         }
         let finished = self.finished();
-        let rows = machines.into_iter().map(|(machine, key)| {
-            let outcome = finished.outcome(&task.workload, &key);
-            (machine, outcome.expect("all are finished").clone())
+        let rows = machines.into_iter().map(|one| {
+            let outcome = finished.outcome(&task.workload, &one.key);
+            one.with(outcome.expect("all are finished").clone())
         });
         task.rows.get_or_init(|| rows.collect());
         Ok(())
@@ -340,18 +385,13 @@ impl Sweep<'_> {
     }
 
     /// Returns the unfinished machines; equal machines are returned once.
-    fn pending<'s>(
-        &self,
-        task: &Task,
-        machines: &'s [(PageMachine, Digest)],
-        meter: &Meter,
-    ) -> Vec<&'s (PageMachine, Digest)> {
+    fn pending<'s>(&self, task: &Task, machines: &'s [Keyed], meter: &Meter) -> Vec<&'s Keyed> {
         let finished = self.finished();
         let mut missing: Vec<_> = machines.iter().collect();
-        missing.retain(|(_, key)| finished.outcome(&task.workload, key).is_none());
+        missing.retain(|one| finished.outcome(&task.workload, &one.key).is_none());
         let all = missing.len();
         let mut seen = HashSet::new();
-        missing.retain(|(_, key)| seen.insert(*key));
+        missing.retain(|one| seen.insert(one.key));
         let same = all - missing.len();
         meter.add(task.work(same).unwrap_or(0), same);
         missing
@@ -361,13 +401,13 @@ impl Sweep<'_> {
     fn pass(
         &self,
         task: &Task,
-        machines: &[&(PageMachine, Digest)],
+        machines: &[&Keyed],
         future: Option<&Arc<Future>>,
         meter: &Meter,
     ) -> Result<()> {
-        let settings = machines.iter().map(|(machine, _)| machine.clone());
+        let settings = machines.iter().map(|one| one.machine.clone());
         let mut before = 0;
-        let columns = pages::columns(machines.iter().map(|(machine, _)| machine));
+        let columns = pages::columns(machines.iter().map(|one| &one.machine));
         let workload = task.trace.open(columns)?;
         let outcomes = pages::run(workload, settings.collect(), future, |accesses| {
             let more = (accesses - before) * machines.len() as u64;
@@ -377,8 +417,16 @@ impl Sweep<'_> {
         if Stamp::of(&task.trace.path)? != task.stamp {
             return Err(stamp::changes(&task.trace.path));
         }
-        let keys = machines.iter().map(|(_, key)| *key);
-        self.finished().add(task.workload, keys.zip(outcomes))?;
+        let simulated = machines.iter().zip(outcomes);
+        let simulated = simulated.map(|(one, outcome)| (one.key, one.with(outcome)));
+        let pass = Pass {
+            trace: task.trace.name.clone(),
+            workload: task.workload,
+            machines: simulated.collect(),
+        };
+        // Others go on while it is written.
+        self.archive.add(&pass)?;
+        self.finished().insert(pass.kept());
         meter.add(0, machines.len());
         Ok(())
     }

@@ -7,25 +7,26 @@ use terrace_base::{self as base, Error, Result};
 /// Name of the results within a directory.
 const NAME: &str = "sweep";
 
-/// Paths of the results: `NAME.parquet` and `NAME.csv`, and the directory `NAME.results`.
+/// Paths of the results: `NAME.parquet` and `NAME.csv`, and where passes are kept, `NAME.results` if
+/// nothing else is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// Results as a Parquet table.
     pub parquet: PathBuf,
     /// Results as CSV.
     pub csv: PathBuf,
-    /// Directory of finished results, see [`super::Finished`].
+    /// Folder of finished passes, a directory or the URI of one in a store.
     pub results: PathBuf,
 }
 
 impl Output {
     /// Returns the files of a name given with or without `.parquet` or `.csv`; in a directory they
-    /// are called `sweep`.
+    /// are called `sweep`. Passes are kept in `results`, if it is given.
     ///
     /// # Errors
     /// A usage error where the directory does not exist, or where one of the names is in use by
     /// something other than a regular file.
-    pub fn new(name: &Path) -> Result<Self> {
+    pub fn new(name: &Path, results: Option<&Path>) -> Result<Self> {
         let name = match name.extension().and_then(|ending| ending.to_str()) {
             _ if name.is_dir() => name.join(NAME),
             Some("parquet" | "csv") => name.with_extension(""),
@@ -48,7 +49,7 @@ impl Output {
         let output = Self {
             parquet: named(".parquet"),
             csv: named(".csv"),
-            results: named(".results"),
+            results: results.map_or_else(|| named(".results"), Path::to_owned),
         };
         output.check(&name)?;
         Ok(output)
@@ -75,11 +76,6 @@ impl Output {
         }
         if self.results.is_dir() {
             base::Output::create(&self.results.join("result"))?;
-        } else if self.results.exists() {
-            return Err(Error::usage(format!(
-                "`{}` is not a directory; give another -o for the results",
-                self.results.display()
-            )));
         }
         Ok(())
     }
@@ -92,7 +88,7 @@ impl Output {
     /// Returns what a sweep of an earlier version had finished under this name, if it is there: it
     /// is not read.
     pub fn earlier(&self) -> Option<PathBuf> {
-        let journal = self.results.with_extension("partial.jsonl");
+        let journal = self.csv.with_extension("partial.jsonl");
         journal.exists().then_some(journal)
     }
 }
@@ -106,17 +102,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let in_it = |name: &str| directory.path().join(name);
         for name in ["a.b", "a.b.csv", "a.b.parquet"] {
-            let output = Output::new(&in_it(name)).unwrap();
+            let output = Output::new(&in_it(name), None).unwrap();
             assert_eq!(output.parquet, in_it("a.b.parquet"), "{name}");
             assert_eq!(output.csv, in_it("a.b.csv"), "{name}");
             assert_eq!(output.results, in_it("a.b.results"), "{name}");
             assert_eq!(output.earlier(), None);
         }
         std::fs::write(in_it("a.b.partial.jsonl"), "").unwrap();
-        let output = Output::new(&in_it("a.b")).unwrap();
+        let output = Output::new(&in_it("a.b"), None).unwrap();
         assert_eq!(output.earlier(), Some(in_it("a.b.partial.jsonl")));
-        let output = Output::new(directory.path()).unwrap();
+        let output = Output::new(directory.path(), None).unwrap();
         assert_eq!(output.csv, in_it("sweep.csv"));
+        let output = Output::new(&in_it("a"), Some(Path::new("s3://results/a"))).unwrap();
+        assert_eq!(output.results, Path::new("s3://results/a"));
     }
 
     #[test]
@@ -129,15 +127,12 @@ mod tests {
                 "{error}"
             );
         }
-        assert!(Output::new(Path::new("")).is_err());
+        assert!(Output::new(Path::new(""), None).is_err());
         std::fs::create_dir(directory.path().join("a.csv")).unwrap();
-        let error = Output::new(&directory.path().join("a")).unwrap_err();
+        let error = Output::new(&directory.path().join("a"), None).unwrap_err();
         assert!(
             error.to_string().contains("is not a regular file"),
             "{error}"
         );
-        std::fs::write(directory.path().join("b.results"), "notes").unwrap();
-        let error = Output::new(&directory.path().join("b")).unwrap_err();
-        assert!(error.to_string().contains("not a directory"), "{error}");
     }
 }

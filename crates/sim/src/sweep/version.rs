@@ -4,6 +4,11 @@
 /// then found anew. The test below fails where it did not increase.
 pub const VERSION: u32 = 9;
 
+/// Returns the version of the simulator and that of the package.
+pub fn version() -> String {
+    format!("{VERSION} {}", env!("CARGO_PKG_VERSION"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, HashSet};

@@ -1,13 +1,17 @@
-//! Traces that lie in object storage, and are named by a URI: `s3://`, `gs://`, `az://`,
-//! `https://`, and `http://` where `AWS_ALLOW_HTTP` is `true`.
+//! Object storage: what lies there is named by a URI, `s3://`, `gs://`, `az://`, `https://`, and
+//! `http://` where `AWS_ALLOW_HTTP` is `true`. Traces are read there, and results of sweeps are
+//! kept in a [`Folder`] there.
 //!
 //! Credentials and other settings come from the environment, by the names that `object_store` gives
 //! them: `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, `GOOGLE_SERVICE_ACCOUNT`, and so on.
 
 #[cfg(feature = "object-store")]
 mod cache;
+mod folder;
 #[cfg(feature = "object-store")]
 mod object;
+#[cfg(feature = "object-store")]
+mod prefix;
 mod uri;
 
 use std::fs::File;
@@ -16,6 +20,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "object-store")]
 use cache::Cache;
+pub use folder::Folder;
 #[cfg(not(feature = "object-store"))]
 use terrace_base::Error;
 use terrace_base::{Context, Result};
@@ -79,20 +84,20 @@ impl Stored {
 
     #[cfg(not(feature = "object-store"))]
     fn keep(&self, uri: &Uri) -> Result<File> {
-        Err(absent(uri))
+        Err(absent(&format!("the trace `{uri}`")))
     }
 
     #[cfg(not(feature = "object-store"))]
     fn find(uri: &Uri) -> Result<Self> {
-        Err(absent(uri))
+        Err(absent(&format!("the trace `{uri}`")))
     }
 }
 
+/// Returns the error of a build without object storage.
 #[cfg(not(feature = "object-store"))]
-fn absent(uri: &Uri) -> Error {
+fn absent(what: &str) -> Error {
     Error::usage(format!(
-        "the trace `{uri}` lies in object storage, which this build does not read; build one that \
-         does with `cargo build --release -p terrace --features object-store`, or fetch the trace \
-         to a file"
+        "{what} lies in object storage, which this build does not use; build one that does with \
+         `cargo build --release -p terrace --features object-store`, or use a file"
     ))
 }

@@ -34,9 +34,7 @@ impl Object {
     /// `object_store` does it, for up to three minutes.
     pub(super) fn open(uri: &Uri) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let url = uri.to_string().parse();
-        let url = url.map_err(|_| io::Error::other("its address is no URI"))?;
-        let (store, path) = asked(|| parse_url_opts(&url, options()))?;
+        let (store, path) = named(uri)?;
         let meta = asked(|| runtime.block_on(store.head(&path)))?;
         Ok(Self {
             runtime,
@@ -107,6 +105,14 @@ impl Ranges for Object {
     }
 }
 
+/// Returns the store that a URI names, with the credentials of the environment, and what it names
+/// there.
+pub(super) fn named(uri: &Uri) -> io::Result<(Box<dyn ObjectStore>, Path)> {
+    let url = uri.to_string().parse();
+    let url = url.map_err(|_| io::Error::other("its address is no URI"))?;
+    asked(|| parse_url_opts(&url, options()))
+}
+
 /// Returns the settings of stores that the environment has, as their names there, in any case.
 fn options() -> Vec<(String, String)> {
     let named = |name: &str| {
@@ -125,7 +131,7 @@ fn options() -> Vec<(String, String)> {
 }
 
 /// Has `object_store` do something. It panics where it finds settings to be no addresses.
-fn asked<T>(ask: impl FnOnce() -> object_store::Result<T>) -> io::Result<T> {
+pub(super) fn asked<T>(ask: impl FnOnce() -> object_store::Result<T>) -> io::Result<T> {
     let answer = unpanicked(ask).ok_or_else(|| {
         io::Error::other(
             "a setting of its store in the environment, such as AWS_ENDPOINT_URL, is wrong",
@@ -136,7 +142,7 @@ fn asked<T>(ask: impl FnOnce() -> object_store::Result<T>) -> io::Result<T> {
 
 /// Returns the error as a reason for people, without addresses and answers of servers, which may
 /// hold credentials.
-fn told(error: object_store::Error) -> io::Error {
+pub(super) fn told(error: object_store::Error) -> io::Error {
     io::Error::other(match &error {
         object_store::Error::NotFound { .. } => "the store has no such object".to_owned(),
         object_store::Error::PermissionDenied { .. }

@@ -14,7 +14,8 @@ const SCHEMES: [&str; 5] = ["s3", "gs", "az", "https", "http"];
 pub struct Uri(String);
 
 impl Uri {
-    /// Returns the URI that stands for a trace; none where that is the path of a file.
+    /// Returns the URI that stands for a trace, or for a folder of objects; none where that is the
+    /// path of a file or directory.
     ///
     /// # Errors
     /// A usage error if it names no object, or if there are a user, a query or a fragment in it,
@@ -37,7 +38,7 @@ impl Uri {
         let (key, query) = path.split_at(path.find(['?', '#']).unwrap_or(path.len()));
         if !is_host(host) {
             return Err(Error::usage(format!(
-                "an address of a trace that begins with `{scheme}://` names no host or bucket \
+                "an address that begins with `{scheme}://` names no host or bucket \
                  behind that; write it as `{scheme}://HOST/KEY`"
             )));
         }
@@ -50,13 +51,13 @@ impl Uri {
                 false => format!("{scheme}://…"),
             };
             return Err(Error::usage(format!(
-                "the address of the trace `{shown}` has a user before its host, which is not shown \
+                "the address `{shown}` has a user before its host, which is not shown \
                  here; leave it away: credentials come from the environment alone"
             )));
         }
         if !query.is_empty() {
             return Err(Error::usage(format!(
-                "the address of the trace `{shown}` has a query or fragment at its end, which is \
+                "the address `{shown}` has a query or fragment at its end, which is \
                  not shown here; leave it away: credentials come from the environment alone, and \
                  a ? or # in a name is written as %3F or %23"
             )));

@@ -1,0 +1,189 @@
+//! Sweeps: each of several traces on many machines.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatchIterator;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use terrace_base::Result;
+use terrace_results::counted::{Counted, counted};
+use terrace_results::sweep::{self, Passes, Row, SweepDocument};
+use terrace_sim::pages::{Beside, Choice, PageSimulation};
+use terrace_sim::sweep::{self as sim, SweepPart};
+use terrace_sim::watch::{Amount, Event, Part};
+
+use crate::error::{exception, in_python};
+use crate::level::{Asked, watched};
+use crate::policy;
+use crate::results::Results;
+use crate::stream;
+use crate::trace::{self, Trace};
+
+/// Traces, machines, and where passes are kept.
+#[pyclass(frozen, module = "terrace_sim._native")]
+pub struct Sweep {
+    traces: Vec<Py<Trace>>,
+    limit: Option<u64>,
+    machines: Vec<Choice>,
+    passes: Passes,
+}
+
+impl Sweep {
+    fn traces(&self) -> Result<Vec<sim::Trace>> {
+        let traces = self.traces.iter();
+        traces
+            .map(|trace| trace.get().of_sweep(self.limit))
+            .collect()
+    }
+
+    fn simulated(
+        &self,
+        traces: &[sim::Trace],
+        watch: &(dyn Fn(Event) + Sync),
+    ) -> Result<SweepDocument> {
+        let sweep = sim::Sweep::open(traces, &self.machines, &self.passes, watch)?;
+        watch(Event::Begins(Part {
+            name: "simulating",
+            amount: Amount::Accesses(sweep.left()),
+        }));
+        let results = sweep.run(&|progress| watch(Event::Done(progress.accesses)))?;
+        let names: Vec<_> = traces.iter().map(|trace| trace.name.clone()).collect();
+        let rows = Row::all(&names, results.traces);
+        let counted = traces.iter().flat_map(|trace| {
+            let named = [(Path::new(&trace.name), &*trace.path)].into_iter();
+            counted(named, &trace.reading.tallies)
+        });
+        Ok(SweepDocument::new(counted.collect(), rows))
+    }
+
+    fn exception(&self, error: terrace_base::Error) -> PyErr {
+        let named = self.traces.iter();
+        exception(&named.fold(error, |error, trace| trace.get().by_name(&error)))
+    }
+}
+
+#[pymethods]
+impl Sweep {
+    /// Makes a sweep of some machines of a grid, or of all.
+    #[new]
+    #[pyo3(signature = (traces, asked, results, machines=None))]
+    fn new(
+        py: Python<'_>,
+        traces: Vec<Py<Trace>>,
+        asked: Asked,
+        results: PathBuf,
+        machines: Option<Vec<usize>>,
+    ) -> PyResult<Self> {
+        for trace in &traces {
+            // Each may be read in another way.
+            trace::reading(&[trace.borrow(py)], None)?;
+        }
+        let (all, _) = choices(&asked)?;
+        let chosen = machines.map(|chosen| chosen.into_iter().map(|at| all[at].clone()).collect());
+        Ok(Self {
+            traces,
+            limit: asked.limit,
+            machines: chosen.unwrap_or(all),
+            passes: Passes::of(&results).map_err(|error| exception(&error))?,
+        })
+    }
+
+    /// Returns the number of passes that cannot be used, and what is not finished: which trace,
+    /// which machines, and the key of both.
+    fn left(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(usize, Vec<(usize, Vec<usize>, String)>)> {
+        let found = watched(py, progress.as_ref(), |watch| {
+            let traces = self.traces()?;
+            let sweep = sim::Sweep::open(&traces, &self.machines, &self.passes, watch)?;
+            Ok((sweep.skipped(), sweep.parts()?))
+        })?;
+        let (skipped, parts) = found.map_err(|error| self.exception(error))?;
+        let part = |part: SweepPart| (part.trace, part.machines, part.key.to_string());
+        Ok((skipped, parts.into_iter().map(part).collect()))
+    }
+
+    /// Simulates what is not finished.
+    fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let found = watched(py, progress.as_ref(), |watch| {
+            self.simulated(&self.traces()?, watch)
+        })?;
+        let document =
+            found.map_err(|error| policy::raised().unwrap_or_else(|| self.exception(error)))?;
+        let names = self.traces.iter().map(|trace| trace.get().named());
+        let text = sweep::text(&document.runs, &names.collect::<Vec<_>>());
+        let remarks = document.counted.iter().map(Counted::sentence);
+        let remarks = remarks.map(|sentence| in_python(&sentence)).collect();
+        Ok(Results::new(document, text, remarks))
+    }
+}
+
+/// Returns the machines, and a sentence for each setting that changes nothing.
+fn choices(asked: &Asked) -> PyResult<(Vec<Choice>, Vec<String>)> {
+    let beside = Beside {
+        machine: None,
+        epoch: None,
+    };
+    let simulation = asked.simulation::<PageSimulation>(beside);
+    let simulation =
+        simulation.map_err(|error| policy::raised().unwrap_or_else(|| exception(&error)));
+    simulation.map(|(simulation, idle)| (simulation.choices().to_vec(), idle))
+}
+
+/// Returns the number of machines of a grid, and a sentence for each setting that changes nothing.
+#[pyfunction]
+pub fn machines(asked: Asked) -> PyResult<(usize, Vec<String>)> {
+    let (machines, idle) = choices(&asked)?;
+    let idle = idle.iter().map(|sentence| in_python(sentence));
+    Ok((machines.len(), idle.collect()))
+}
+
+/// Has simulations of this process use so many threads. It counts before the first simulation.
+#[pyfunction]
+pub fn use_threads(number: usize) {
+    // The second call is of the same worker.
+    let _ = rayon::ThreadPoolBuilder::new()
+        .num_threads(number)
+        .build_global();
+}
+
+/// The rows of all passes of a folder.
+#[pyclass(frozen, module = "terrace_sim._native")]
+pub struct Collected(sweep::Collected);
+
+#[pymethods]
+impl Collected {
+    /// Files that are not used.
+    #[getter]
+    fn skipped(&self) -> usize {
+        self.0.skipped
+    }
+
+    /// The number of rows.
+    fn __len__(&self) -> usize {
+        self.0.batches.iter().map(|batch| batch.num_rows()).sum()
+    }
+
+    /// The rows as a stream of Arrow.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A consumer casts what it wants otherwise, as the protocol allows.
+        let _ = requested_schema;
+        let batches = self.0.batches.clone().into_iter().map(Ok);
+        let batches = RecordBatchIterator::new(batches, self.0.schema.clone());
+        stream::capsule(py, Box::new(batches))
+    }
+}
+
+/// Reads the rows of all passes of a folder.
+#[pyfunction]
+pub fn collect(py: Python<'_>, results: PathBuf) -> PyResult<Collected> {
+    let collected = py.detach(|| Passes::of(&results)?.collect());
+    collected.map(Collected).map_err(|error| exception(&error))
+}
