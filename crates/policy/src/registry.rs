@@ -11,8 +11,21 @@ use std::sync::{PoisonError, RwLock};
 
 use crate::params::{Params, Setting};
 
-/// Entries that other crates added, of all kinds.
-static ADDED: RwLock<Vec<&(dyn Any + Send + Sync)>> = RwLock::new(Vec::new());
+/// Entries that other crates added, of all kinds, with their versions.
+static ADDED: RwLock<Vec<Added>> = RwLock::new(Vec::new());
+
+struct Added {
+    entry: &'static (dyn Any + Send + Sync),
+    version: &'static str,
+}
+
+impl Added {
+    /// Returns whether it is the entry of a kind with this name.
+    fn is<M: 'static>(&self, name: &str) -> bool {
+        let entry = self.entry.downcast_ref::<Entry<M>>();
+        entry.is_some_and(|entry| entry.name == name)
+    }
+}
 
 /// A named policy: what users read about it, and how to make one.
 pub struct Entry<M> {
@@ -85,10 +98,17 @@ pub trait Kind: Sized + 'static {
 /// Adds a policy of another crate to those of its kind: what names a policy, lists or explains
 /// policies knows it from then on. It stays until the process ends.
 ///
+/// The version is any text that the policy's author changes whenever its decisions change. It is in
+/// the keys under which sweeps keep results, so that those of an older version are not taken for
+/// those of this one.
+///
 /// # Errors
-/// Returns a message if the name is taken or cannot be part of a list, if the help is missing, or
-/// if no policy can be made of the name alone.
-pub fn register<M: Kind + Send + Sync>(entry: Entry<M>) -> Result<&'static Entry<M>, String> {
+/// Returns a message if the name is taken or cannot be part of a list, if the help or the version is
+/// missing, or if no policy can be made of the name alone.
+pub fn register<M: Kind + Send + Sync>(
+    entry: Entry<M>,
+    version: &'static str,
+) -> Result<&'static Entry<M>, String> {
     let (name, noun) = (entry.name, M::NOUN);
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || !name.chars().all(is_plain) {
@@ -101,25 +121,39 @@ pub fn register<M: Kind + Send + Sync>(entry: Entry<M>) -> Result<&'static Entry
             "the {noun} `{name}` needs a summary, its paper or origin, and when to use it"
         ));
     }
+    if version.is_empty() {
+        return Err(format!(
+            "the {noun} `{name}` needs a version: a text that changes whenever its decisions do"
+        ));
+    }
     let declared = entry.make.check(Params::default());
     declared.map_err(|problem| format!("{name}: {problem}"))?;
     let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
-    let others = added
-        .iter()
-        .filter_map(|one| one.downcast_ref::<Entry<M>>());
-    if M::ALSO.contains(&name) || M::ENTRIES.iter().chain(others).any(|one| one.name == name) {
+    if M::ALSO.contains(&name)
+        || M::ENTRIES.iter().any(|one| one.name == name)
+        || added.iter().any(|one| one.is::<M>(name))
+    {
         return Err(format!("there is a {noun} `{name}` already"));
     }
     let entry: &'static Entry<M> = Box::leak(Box::new(entry));
-    added.push(entry);
+    added.push(Added { entry, version });
     Ok(entry)
+}
+
+/// Gives a policy that [`register`] has added another version: one whose code changes while the
+/// process runs, as a class of another language may. Keys that were made before stay as they are.
+pub fn renew<M: Kind>(name: &str, version: &'static str) {
+    let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
+    if let Some(one) = added.iter_mut().find(|one| one.is::<M>(name)) {
+        one.version = version;
+    }
 }
 
 impl<M: Kind> Entry<M> {
     /// Returns all policies of the kind: ours, and behind them those that other crates added.
     pub fn all() -> Vec<&'static Self> {
         let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
-        let added = added.iter().filter_map(|one| one.downcast_ref());
+        let added = added.iter().filter_map(|one| one.entry.downcast_ref());
         M::ENTRIES.iter().chain(added).collect()
     }
 
@@ -212,6 +246,16 @@ impl<M: Kind> Spec<M> {
     }
 }
 
+impl<M: 'static> Entry<M> {
+    /// Returns the version that a policy of another crate was registered with. It is empty for ours,
+    /// whose results change with the version of the simulator.
+    pub fn version(&self) -> &'static str {
+        let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
+        let this = added.iter().find(|one| one.is::<M>(self.name));
+        this.map_or("", |one| one.version)
+    }
+}
+
 impl<M> Spec<M> {
     /// The entry that the name stands for.
     pub fn entry(&self) -> &'static Entry<M> {
@@ -251,9 +295,14 @@ impl<M> fmt::Display for Spec<M> {
     }
 }
 
+/// As [`Display`](fmt::Display), and the version of a policy of another crate. Keys of results are
+/// made of it.
 impl<M> fmt::Debug for Spec<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Spec({self})")
+        match self.entry.version() {
+            "" => write!(f, "Spec({self})"),
+            version => write!(f, "Spec({self} {version:?})"),
+        }
     }
 }
 
@@ -301,7 +350,7 @@ mod tests {
         let mut entry = lru::ENTRY;
         entry.name = "refused";
         change(&mut entry);
-        register(entry).unwrap_err()
+        register(entry, "1").unwrap_err()
     }
 
     #[test]
@@ -309,12 +358,18 @@ mod tests {
         let mut entry = lru::ENTRY;
         entry.name = "of-another-crate";
         assert!(Entry::by_name(entry.name).is_none());
-        let added = register(entry).unwrap();
+        let added = register(entry, "of 1999").unwrap();
         assert_eq!(Entry::all().last().map(|last| last.name), Some(added.name));
         let list = Spec::parse_list("of-another-crate,lru").unwrap();
         assert_eq!(list[0].to_string(), "of-another-crate");
         let sum = Spec::parse_sum("lru+of-another-crate").unwrap();
         assert_eq!(sum[1].entry().name, added.name);
+        let told = [&list[0], &list[1]].map(|spec| format!("{spec:?}"));
+        assert_eq!(told, ["Spec(of-another-crate \"of 1999\")", "Spec(lru)"]);
+        let versions = [&list[0], &list[1]].map(|spec| spec.entry().version());
+        assert_eq!(versions, ["of 1999", ""]);
+        renew::<crate::replacement::Make>("of-another-crate", "of 2000");
+        assert_eq!(added.version(), "of 2000");
         let error = Spec::parse("of-another").unwrap_err();
         assert!(error.ends_with(", of-another-crate"), "{error}");
         // Another kind does not have it.
@@ -338,7 +393,7 @@ mod tests {
         let mut entry = lru::ENTRY;
         entry.name = "captured";
         entry.make = crate::replacement::Make::Online(Box::leak(Box::new(constructor)));
-        register(entry).unwrap();
+        register(entry, "1").unwrap();
         let before = made.load(std::sync::atomic::Ordering::Relaxed);
         let policy = Spec::parse("captured").unwrap().policy(3, 0, None);
         assert_eq!(policy.unwrap().resident(), 0);
@@ -353,6 +408,9 @@ mod tests {
         }
         assert!(refusal(|entry| entry.name = "lru").contains("already"));
         assert!(refusal(|entry| entry.summary = "").contains("summary"));
+        let mut entry = lru::ENTRY;
+        entry.name = "refused";
+        assert!(register(entry, "").unwrap_err().contains("a version"));
         let make = crate::replacement::Make::Online(&|_, _, _| Err("it has no pages".to_owned()));
         let error = refusal(|entry| entry.make = make);
         assert_eq!(error, "refused: it has no pages");

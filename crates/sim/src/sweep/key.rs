@@ -21,7 +21,8 @@ pub fn workload(trace: &Digest, format: &str, reading: &Reading, limit: Option<u
 }
 
 /// Returns the key of a machine: all of its settings, and the content of what they name, such as
-/// the memory, the costs of faults, and the placement file. Whatever a machine holds is in it.
+/// the memory, the costs of faults, the placement file, and the version of a policy of another
+/// crate. Whatever a machine holds is in it.
 pub fn machine(settings: &PageMachine) -> Digest {
     Digest::of(format!("{settings:?}").as_bytes())
 }
@@ -179,6 +180,21 @@ pub(super) mod tests {
             machine(&made(&values).unwrap())
         });
         assert_eq!(keys[0], keys[1]);
+    }
+
+    /// The version of a policy of another crate is all that tells its decisions from those of before.
+    #[test]
+    fn the_version_of_a_policy_is_in_the_key() {
+        let mut entry = terrace_policy::replacement::lru::ENTRY;
+        entry.name = "with-a-version";
+        terrace_policy::registry::register(entry, "of 1999").unwrap();
+        let made = made(&[("dram", "500p"), ("replacement", "with-a-version")]).unwrap();
+        let keys = ["of 1999", "of 2000"].map(|version| {
+            let text = format!("{made:?}").replace("of 1999", version);
+            Digest::of(text.as_bytes())
+        });
+        assert_eq!(keys[0], machine(&made));
+        assert_ne!(keys[1], machine(&made));
     }
 
     #[test]
