@@ -1,5 +1,6 @@
 //! Traces: what programs did.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -190,14 +191,14 @@ impl Trace {
 
     /// How the file was opened, with its path; none of a trace that was made in memory.
     #[getter]
-    fn opened(&self) -> Option<(PathBuf, Opened)> {
+    fn opened(&self) -> Option<(OsString, Opened)> {
         let How {
             format,
             columns,
             keys,
         } = self.how.clone();
         let is_file = self._kept.is_none();
-        is_file.then(|| (self.place.clone(), (format, columns, keys)))
+        is_file.then(|| (self.place.clone().into(), (format, columns, keys)))
     }
 
     /// The columns of the table of which it was made that are not read.

@@ -15,18 +15,23 @@ from ._native import Failure, TerraceError, UsageError, __version__
 from ._policies import Replacement
 from ._programs import record, run
 from ._results import Results
+from ._sweeps import Collected, Grid, collect, grid, sweep
 from ._traces import Trace, open
 
 __all__ = [
+    "Collected",
     "Failure",
+    "Grid",
     "Replacement",
     "Results",
     "TerraceError",
     "Trace",
     "UsageError",
     "__version__",
+    "collect",
     "curve",
     "files",
+    "grid",
     "llc",
     "mix",
     "open",
@@ -34,4 +39,5 @@ __all__ = [
     "record",
     "run",
     "settings",
+    "sweep",
 ]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from os import PathLike
 from typing import Any
 
 from . import _native
 from ._results import Results
 from ._simulation import simulated
-from ._traces import open
+from ._traces import opened
 
 _Path = str | PathLike[str]
 
@@ -115,7 +114,4 @@ def settings(level: str) -> dict[str, str]:
 
 
 def _opened(traces: Any) -> list[_native.Trace]:
-    """Return all of some traces, or the one that is given."""
-    if isinstance(traces, (list, tuple)) and not all(isinstance(one, Integral) for one in traces):
-        return [open(trace)._native for trace in traces]
-    return [open(traces)._native]
+    return [trace._native for trace in opened(traces)]

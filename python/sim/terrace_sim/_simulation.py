@@ -31,28 +31,61 @@ def simulated(
 
     It is called by what a user calls, at whose line the warnings are.
     """
-    given = {name: value for name, value in settings.items() if value is not None}
-    texts: dict[str, str] = {}
-    for name, value in given.items():
-        name = name.replace("-", "_")
-        if name in texts:
-            raise UsageError(f"`{name}` is given twice")
-        texts[name] = _text(name, value)
-    if limit is not None and not (isinstance(limit, Integral) and 0 < limit < 2**64):
-        raise UsageError(f"`limit` is a number of accesses from 1 on, not {limit!r}")
-    if memories is not None and not isinstance(memories, (str, PathLike)):
-        raise UsageError(f"`memories` is the path of a file, not a {type(memories).__name__}")
-    with _Bar(progress) as bar:
-        asked: dict[str, object] = {
-            "settings": [(name.replace("_", "-"), text) for name, text in texts.items()],
-            "limit": None if limit is None else int(limit),
-            "memories": memories,
-            "progress": bar,
-        }
-        found = simulate(traces, asked)
+    given = texts(settings)
+    limit, memories = checked_limit(limit), checked_memories(memories)
+    with Bar(progress) as bar:
+        found = simulate(traces, asked(given, limit, memories, bar))
     for sentence in found.remarks():
         warnings.warn(sentence, stacklevel=3)
-    return Results(found, _call(level, traces, texts, limit, memories))
+    return Results(found, _call(level, traces, given, limit, memories))
+
+
+def asked(
+    given: dict[str, str], limit: int | None, memories: _Path | None, bar: Bar | None
+) -> dict[str, object]:
+    """Return what a simulation in Rust is asked."""
+    return {
+        "settings": [(name.replace("_", "-"), text) for name, text in given.items()],
+        "limit": limit,
+        "memories": memories,
+        "progress": bar,
+    }
+
+
+def texts(settings: dict[str, Any]) -> dict[str, str]:
+    """Return the values of settings as they are written on the command line."""
+    given: dict[str, str] = {}
+    for name, value in settings.items():
+        name = name.replace("-", "_")
+        if value is None:
+            continue
+        if name in given:
+            raise UsageError(f"`{name}` is given twice")
+        given[name] = _text(name, value)
+    return given
+
+
+def policies(settings: dict[str, Any]) -> dict[str, type[Replacement]]:
+    """Return the classes among the values of settings, by the names of their policies."""
+    values: list[Any] = []
+    for value in settings.values():
+        values.extend(value if isinstance(value, (list, tuple)) else [value])
+    classes = [one for one in values if isinstance(one, type) and issubclass(one, Replacement)]
+    return {named(policy): policy for policy in classes}
+
+
+def checked_limit(limit: Any) -> int | None:
+    """Return a limit of accesses, if it is one."""
+    if limit is not None and not (isinstance(limit, Integral) and 0 < limit < 2**64):
+        raise UsageError(f"`limit` is a number of accesses from 1 on, not {limit!r}")
+    return None if limit is None else int(limit)
+
+
+def checked_memories(memories: Any) -> _Path | None:
+    """Return the path of a file of memories, if it is one."""
+    if memories is not None and not isinstance(memories, (str, PathLike)):
+        raise UsageError(f"`memories` is the path of a file, not a {type(memories).__name__}")
+    return memories
 
 
 def _call(
@@ -93,7 +126,7 @@ def _text(name: str, value: Any) -> str:
     )
 
 
-class _Bar:
+class Bar:
     """A bar of progress, where somebody looks and `tqdm` is installed."""
 
     def __init__(self, progress: bool | None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from operator import index
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,18 @@ class Trace(Table):
     def head(self, rows: int = 10) -> Head:
         """Return the first accesses."""
         return Head(self._native, rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have another process open the same file."""
+        found = self._native.opened
+        if found is None:
+            raise UsageError(
+                f"the trace `{self.name}` is in the memory of this process; write it to a file that "
+                "others see"
+            )
+        path, how = found
+        where = path if "://" in path else os.path.abspath(path)
+        return reopened, (where, how, self.name)
 
     def curve(self, *policies: Any, **settings: Any) -> Results:
         """Say how often the program misses at every size of DRAM; see `terrace_sim.curve`."""
@@ -129,6 +143,18 @@ def open(
     addresses = _numbers(source)
     flags = None if writes is None else _flags(writes)
     return Trace(_native.Trace.of_addresses(addresses, flags, name or "array"))
+
+
+def opened(traces: Any) -> list[Trace]:
+    """Return all of some traces, or the one that is given."""
+    if isinstance(traces, (list, tuple)) and not all(isinstance(one, Integral) for one in traces):
+        return [open(trace) for trace in traces]
+    return [open(traces)]
+
+
+def reopened(path: str, how: tuple[str | None, str | None, bool], name: str) -> Trace:
+    """Open the file of a trace again, in another process."""
+    return Trace(_native.Trace(path, *how, name))
 
 
 def _flags(writes: Any) -> bytes:
