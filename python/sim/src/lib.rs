@@ -22,7 +22,7 @@ mod _native {
     #[pymodule_export]
     use crate::level::{curve, files, llc, mix, pages, settings};
     #[pymodule_export]
-    use crate::policy::{policies, register};
+    use crate::policy::{policies, register, renew};
     #[pymodule_export]
     use crate::results::Results;
     #[pymodule_export]

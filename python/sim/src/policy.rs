@@ -5,8 +5,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView};
+use pyo3::types::{PyBytes, PyMemoryView, PyString};
 use terrace_policy::registry::{self, Evidence};
 use terrace_policy::replacement::{Answer, Entry, Make, PageId, Replacement, Touch};
 
@@ -34,8 +35,8 @@ struct Python {
     capacity: usize,
     resident: Vec<bool>,
     number: usize,
-    /// Touches that it was not told of yet.
-    pages: Vec<u32>,
+    /// Touches that it was not told of yet: numbers of 4 bytes, and a byte each.
+    pages: Vec<u8>,
     writes: Vec<u8>,
 }
 
@@ -57,10 +58,10 @@ impl Python {
     }
 
     fn note(&mut self, touch: Touch) {
-        if self.pages.len() == BATCH {
+        if self.writes.len() == BATCH {
             self.told(|_, _| Ok(()));
         }
-        self.pages.push(touch.page.0);
+        self.pages.extend(touch.page.0.to_ne_bytes());
         self.writes.push(touch.write.into());
     }
 
@@ -69,13 +70,8 @@ impl Python {
     fn told<T>(&mut self, then: impl FnOnce(pyo3::Python<'_>, &Self) -> PyResult<T>) -> T {
         let done = pyo3::Python::attach(|py| {
             if !self.pages.is_empty() {
-                let bytes: Vec<u8> = self
-                    .pages
-                    .iter()
-                    .flat_map(|page| page.to_ne_bytes())
-                    .collect();
-                let pages = view(py, &bytes, "I")?;
-                let writes = view(py, &self.writes, "?")?;
+                let pages = view(py, &self.pages, intern!(py, "I"))?;
+                let writes = view(py, &self.writes, intern!(py, "?"))?;
                 self.pages.clear();
                 self.writes.clear();
                 self.touches.call1(py, (pages, writes))?;
@@ -115,8 +111,12 @@ impl Python {
 }
 
 /// Returns a copy of bytes as numbers of a format of the module `struct`.
-fn view<'py>(py: pyo3::Python<'py>, bytes: &[u8], format: &str) -> PyResult<Bound<'py, PyAny>> {
-    PyMemoryView::from(&PyBytes::new(py, bytes))?.call_method1("cast", (format,))
+fn view<'py>(
+    py: pyo3::Python<'py>,
+    bytes: &[u8],
+    format: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    PyMemoryView::from(&PyBytes::new(py, bytes))?.call_method1(intern!(py, "cast"), (format,))
 }
 
 impl Replacement for Python {
@@ -153,9 +153,10 @@ impl Replacement for Python {
     }
 }
 
-/// Registers a policy: `make(capacity, seed)` returns the object of one simulated machine.
+/// Registers a policy: `make(capacity, seed)` returns the object of one simulated machine. The
+/// version tells its code from other code of the same name.
 #[pyfunction]
-pub fn register(name: String, summary: String, make: Py<PyAny>) -> PyResult<()> {
+pub fn register(name: String, summary: String, version: String, make: Py<PyAny>) -> PyResult<()> {
     let name: &'static str = Box::leak(name.into_boxed_str());
     let made = move |capacity: usize, _: &mut _, seed: u64| {
         let made = pyo3::Python::attach(|py| {
@@ -179,9 +180,15 @@ pub fn register(name: String, summary: String, make: Py<PyAny>) -> PyResult<()> 
         evidence: Evidence::NONE,
         make: Make::Online(Box::leak(Box::new(made))),
     };
-    let registered = registry::register(entry);
+    let registered = registry::register(entry, Box::leak(version.into_boxed_str()));
     registered.map_err(|why| raised().unwrap_or_else(|| UsageError::new_err(why)))?;
     Ok(())
+}
+
+/// Gives a registered policy the version of its code as it is now.
+#[pyfunction]
+pub fn renew(name: &str, version: String) {
+    registry::renew::<Make>(name, Box::leak(version.into_boxed_str()));
 }
 
 /// Returns the names of all replacement policies.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from threading import RLock
 
 from . import _native
+from ._code import digest
 from ._native import UsageError
 
-#: The names of the classes that are registered.
-_NAMES: dict[type[Replacement], str] = {}
+#: The classes that are registered, with their versions then, by name.
+_REGISTERED: dict[str, tuple[type[Replacement], str]] = {}
+_LOCK = RLock()
 
 
 class Replacement:
@@ -81,23 +84,65 @@ class Replacement:
         )
 
 
+def version(policy: type[Replacement]) -> str:
+    """Return a digest of the code of a policy: what tells its decisions from those of other code.
+
+    It has the functions and attributes of the class and of its bases, and what of their own modules
+    they name. It does not have what other modules do, such as NumPy, nor objects of other classes
+    than Python's plain ones and arrays: a class that depends on these has an attribute `version`,
+    which is changed with them.
+    """
+    return digest(policy, Replacement)
+
+
 def named(policy: type[Replacement]) -> str:
     """Return the name of a policy, which is registered from then on."""
-    if policy in _NAMES:
-        return _NAMES[policy]
-    given = policy.__dict__.get("name")
-    name = given or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", policy.__name__).lower()
-    name = re.sub(r"[^a-z0-9]+", "-", name).strip("-") if given is None else name
+    of = version(policy)
+    with _LOCK:
+        for name, (registered, _) in _REGISTERED.items():
+            if registered is policy:
+                _register(name, policy, of)
+                return name
+        given = policy.__dict__.get("name")
+        name = given or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", policy.__name__).lower()
+        name = re.sub(r"[^a-z0-9]+", "-", name).strip("-") if given is None else name
+        taken, number = name, 1
+        # A notebook makes the class of a cell anew each time, and `Lru` is the first that people
+        # write.
+        while taken in _REGISTERED or given is None and taken in _native.policies():
+            number += 1
+            taken = f"{name}-{number}"
+        _register(taken, policy, of)
+        return taken
+
+
+def register_as(name: str, policy: type[Replacement]) -> None:
+    """Register a policy under this name, unless one of the same version has it already.
+
+    Raises:
+        UsageError: another policy has the name.
+    """
+    of = version(policy)
+    with _LOCK:
+        theirs, was = _REGISTERED.get(name, (None, ""))
+        if theirs is policy or name not in _native.policies():
+            _register(name, policy, of)
+        elif of != was:
+            raise UsageError(
+                f"another policy has the name `{name}` in this process; give the class "
+                f"{policy.__name__} another `name`, or restart the workers"
+            )
+
+
+def _register(name: str, policy: type[Replacement], of: str) -> None:
+    """Register a policy, or what a registered class was changed to since."""
     described = str(policy.__doc__ or "").strip()
     summary = described.splitlines()[0] if described else "a policy of Python"
-    taken, number = name, 1
-    # A notebook makes the class of a cell anew each time, and `Lru` is the first that people write.
-    while taken in _NAMES.values() or given is None and taken in _native.policies():
-        number += 1
-        taken = f"{name}-{number}"
-    try:
-        _native.register(taken, summary, policy)
-    except UsageError as error:
-        raise UsageError(f"{policy.__name__}: {error}") from None
-    _NAMES[policy] = taken
-    return taken
+    if name in _REGISTERED:
+        _native.renew(name, of)
+    else:
+        try:
+            _native.register(name, summary, of, policy)
+        except UsageError as error:
+            raise UsageError(f"{policy.__name__}: {error}") from None
+    _REGISTERED[name] = (policy, of)
