@@ -22,6 +22,9 @@ use terrace_base::{Error, Result};
 /// with `unit` and `help` for each column, each of them only where there is one.
 const COLUMNS: &str = "terrace.columns";
 
+/// Makes an entry of the metadata of what stands before it in a file.
+pub type Seal<'a> = &'a dyn Fn(&[u8]) -> (&'static str, String);
+
 /// A column of [`Rows`].
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -82,11 +85,12 @@ impl Rows {
     /// # Errors
     /// A failure if the file cannot be made.
     pub fn parquet(&self, message: &str, metadata: &[(&str, &str)]) -> Result<Vec<u8>> {
-        self.write(message, metadata, |_| None).map_err(told)
+        self.write(message, metadata, None).map_err(told)
     }
 
-    /// Returns the same with a last entry in the metadata, which is made of what stands before all
-    /// metadata: the rows as the file has them.
+    /// Returns the same for one of many files: its columns are described once, and not a second time
+    /// in Arrow's words. The last entry of its metadata is made of what stands before all metadata:
+    /// the rows as the file has them.
     ///
     /// # Errors
     /// A failure if the file cannot be made.
@@ -94,17 +98,16 @@ impl Rows {
         &self,
         message: &str,
         metadata: &[(&str, &str)],
-        seal: impl FnOnce(&[u8]) -> (&'static str, String),
+        seal: Seal<'_>,
     ) -> Result<Vec<u8>> {
-        self.write(message, metadata, |rows| Some(seal(rows)))
-            .map_err(told)
+        self.write(message, metadata, Some(seal)).map_err(told)
     }
 
     fn write(
         &self,
         message: &str,
         metadata: &[(&str, &str)],
-        seal: impl FnOnce(&[u8]) -> Option<(&'static str, String)>,
+        seal: Option<Seal<'_>>,
     ) -> std::result::Result<Vec<u8>, ParquetError> {
         let legend = KeyValue::new(COLUMNS.to_owned(), self.legend());
         let metadata = metadata.iter();
@@ -115,13 +118,15 @@ impl Rows {
             .build();
         let options = ArrowWriterOptions::new()
             .with_properties(properties)
+            .with_skip_arrow_metadata(seal.is_some())
             .with_schema_root(message.to_owned());
         let batch = self.batch()?;
         let mut writer = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options)?;
         writer.write(&batch)?;
         writer.flush()?;
         writer.sync()?;
-        if let Some((key, value)) = seal(writer.inner()) {
+        if let Some(seal) = seal {
+            let (key, value) = seal(writer.inner());
             writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
         }
         writer.into_inner()
