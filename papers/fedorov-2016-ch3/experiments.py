@@ -121,9 +121,11 @@ def of_turn(runs):
     slowdowns = [task["slowdown"] for run in runs for task in run["tasks"] if task["slowdown"] is not None]
     average = mean(slowdowns)
     deviation = mean([(of - average) ** 2 for of in slowdowns]) ** 0.5
+    # Where all fits, nothing is missed, and there is no ratio.
+    misses = [run["misses_against"] for run in runs if run["misses_against"] is not None]
     return {"slowdown": geometric_mean([run["slowdown"] for run in runs]),
             "slowdowns": [run["slowdown"] for run in runs], "deviation": deviation,
-            "misses": geometric_mean([run["misses_against"] for run in runs]),
+            "misses": geometric_mean(misses) if misses else None,
             "misses_of": [run["misses_against"] for run in runs],
             "turn_ms": mean([run["turn_ns"] for run in runs]) / MS,
             "fairness": min(run["fairness"] for run in runs),

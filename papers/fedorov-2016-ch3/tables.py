@@ -10,8 +10,8 @@ from experiments import LONG
 
 
 def gained(slowdown):
-    """Returns the improvement of run time in percent of the baseline's."""
-    return percent(1 - slowdown)
+    """Returns the improvement of run time in percent of the baseline's; nothing where there is no ratio."""
+    return "" if slowdown is None else percent(1 - slowdown)
 
 
 def title(turn):
