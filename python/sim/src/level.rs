@@ -8,7 +8,8 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use terrace_base::Result;
+use rayon::ThreadPoolBuilder;
+use terrace_base::{Error, Result};
 use terrace_device::Catalogue;
 use terrace_results::counted::{Counted, counted};
 use terrace_results::simulation::Reported;
@@ -84,7 +85,7 @@ where
     let reading = trace::reading(traces, S::OBJECTS)?;
     let places = traces.iter().map(|trace| trace.named_place());
     let named: Vec<&Trace> = traces.iter().map(|trace| &**trace).collect();
-    let exception = |error: terrace_base::Error| {
+    let exception = |error: Error| {
         let named = named.iter();
         exception(&named.fold(error, |error, trace| trace.by_name(&error)))
     };
@@ -102,6 +103,18 @@ where
     let remarks = remarks.iter().map(|sentence| in_python(sentence));
     let text = S::text(&document);
     Ok(Results::new(document, text, remarks.collect()))
+}
+
+/// Works with threads that end with it. Each has a state of the interpreter from its begin to its
+/// end: otherwise one would be made and dropped for each call of a policy of Python, which costs
+/// several microseconds. And the child of a fork, which has no threads, gets some of its own.
+fn with_threads<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let threads = ThreadPoolBuilder::new().stack_size(STACK);
+    let done = threads.build_scoped(
+        |thread| Python::attach(|py| py.detach(|| thread.run())),
+        |threads| threads.install(work),
+    );
+    done.map_err(|error| Error::failure(format!("cannot start the threads: {error}")))?
 }
 
 /// Works in a thread of its own without the interpreter's lock, until it ends or a signal handler of
@@ -126,7 +139,7 @@ pub fn watched<T: Send>(
     std::thread::scope(|scope| {
         let worker = Builder::new().stack_size(STACK).spawn_scoped(scope, || {
             let _ended = ended;
-            work(&watch)
+            with_threads(|| work(&watch))
         })?;
         let mut interrupted = Ok(());
         while let Err(RecvTimeoutError::Timeout) = py.detach(|| waited(&end)) {

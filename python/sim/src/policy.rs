@@ -5,9 +5,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView, PyString};
+use pyo3::types::{PyByteArray, PyMemoryView, PySlice};
 use terrace_policy::registry::{self, Evidence};
 use terrace_policy::replacement::{Answer, Entry, Make, PageId, Replacement, Touch};
 
@@ -38,6 +37,7 @@ struct Python {
     /// Touches that it was not told of yet: numbers of 4 bytes, and a byte each.
     pages: Vec<u8>,
     writes: Vec<u8>,
+    room: Room,
 }
 
 impl Python {
@@ -54,6 +54,7 @@ impl Python {
             number: 0,
             pages: Vec::new(),
             writes: Vec::new(),
+            room: Room::new(object.py())?,
         })
     }
 
@@ -70,11 +71,10 @@ impl Python {
     fn told<T>(&mut self, then: impl FnOnce(pyo3::Python<'_>, &Self) -> PyResult<T>) -> T {
         let done = pyo3::Python::attach(|py| {
             if !self.pages.is_empty() {
-                let pages = view(py, &self.pages, intern!(py, "I"))?;
-                let writes = view(py, &self.writes, intern!(py, "?"))?;
+                let views = self.room.views(py, &self.pages, &self.writes)?;
                 self.pages.clear();
                 self.writes.clear();
-                self.touches.call1(py, (pages, writes))?;
+                self.touches.call1(py, views)?;
             }
             then(py, self)
         });
@@ -110,13 +110,74 @@ impl Python {
     }
 }
 
-/// Returns a copy of bytes as numbers of a format of the module `struct`.
-fn view<'py>(
-    py: pyo3::Python<'py>,
-    bytes: &[u8],
-    format: &Bound<'py, PyString>,
-) -> PyResult<Bound<'py, PyAny>> {
-    PyMemoryView::from(&PyBytes::new(py, bytes))?.call_method1(intern!(py, "cast"), (format,))
+/// Room for the touches of several batches, one behind the other, of which Python gets parts as
+/// views. A part costs half of what a view of bytes of its own would, and most batches are small.
+struct Room {
+    pages: Part,
+    writes: Part,
+    used: usize,
+}
+
+impl Room {
+    fn new(py: pyo3::Python<'_>) -> PyResult<Self> {
+        Ok(Self {
+            pages: Part::new(py, 4, "I")?,
+            writes: Part::new(py, 1, "?")?,
+            used: 0,
+        })
+    }
+
+    /// Returns views of a copy of touches, at most [`BATCH`] of them.
+    fn views<'py>(
+        &mut self,
+        py: pyo3::Python<'py>,
+        pages: &[u8],
+        writes: &[u8],
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        if self.used + writes.len() > BATCH {
+            // A policy may have kept views of the old one.
+            *self = Self::new(py)?;
+        }
+        let (begin, end) = (self.used, self.used + writes.len());
+        self.used = end;
+        let range = PySlice::new(py, begin as isize, end as isize, 1);
+        let pages = self.pages.view(py, pages, 4 * begin, &range)?;
+        Ok((pages, self.writes.view(py, writes, begin, &range)?))
+    }
+}
+
+/// Bytes of Python, and a view of all of them as values.
+struct Part {
+    bytes: Py<PyByteArray>,
+    values: Py<PyAny>,
+}
+
+impl Part {
+    /// Makes room for values of so many bytes, of a format of the module `struct`.
+    fn new(py: pyo3::Python<'_>, bytes: usize, format: &str) -> PyResult<Self> {
+        let bytes = PyByteArray::new_with(py, bytes * BATCH, |_| Ok(()))?;
+        let values = PyMemoryView::from(&bytes)?.call_method1("cast", (format,))?;
+        Ok(Self {
+            values: values.call_method0("toreadonly")?.unbind(),
+            bytes: bytes.unbind(),
+        })
+    }
+
+    /// Returns the values of a range, which begins at this byte, after bytes were copied there.
+    fn view<'py>(
+        &self,
+        py: pyo3::Python<'py>,
+        bytes: &[u8],
+        begin: usize,
+        range: &Bound<'py, PySlice>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let room = self.bytes.bind(py);
+        // SAFETY: the interpreter's lock is held, and no code of Python runs before the copy is made;
+        // its views of the rest are read-only, and keep it from being resized.
+        let room = unsafe { room.as_bytes_mut() };
+        room[begin..begin + bytes.len()].copy_from_slice(bytes);
+        self.values.bind(py).get_item(range)
+    }
 }
 
 impl Replacement for Python {
