@@ -14,7 +14,7 @@ python=${PYTHON:-/usr/bin/python3}
 "$python" -m venv "$environment" >/dev/null 2>&1 ||
     left_out "$python makes no environment (apt-get install python3-venv)"
 "$environment/bin/pip" install --quiet --disable-pip-version-check \
-    'maturin>=1.16,<2' altair hypothesis ipykernel 'moto[server]' mypy nbclient numpy pandas \
+    'maturin>=1.16,<2' altair distributed hypothesis ipykernel 'moto[server]' mypy nbclient numpy pandas \
     pandas-stubs polars pyarrow pyarrow-stubs pytest tqdm types-tqdm ||
     left_out 'pip cannot install what it needs'
 # shellcheck source=/dev/null # made above

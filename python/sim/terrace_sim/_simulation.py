@@ -76,9 +76,11 @@ def policies(settings: dict[str, Any]) -> dict[str, type[Replacement]]:
 
 def checked_limit(limit: Any) -> int | None:
     """Return a limit of accesses, if it is one."""
-    if limit is not None and not (isinstance(limit, Integral) and 0 < limit < 2**64):
+    if limit is None:
+        return None
+    if not isinstance(limit, Integral) or not 0 < int(limit) < 2**64:
         raise UsageError(f"`limit` is a number of accesses from 1 on, not {limit!r}")
-    return None if limit is None else int(limit)
+    return int(limit)
 
 
 def checked_memories(memories: Any) -> _Path | None:

@@ -145,7 +145,8 @@ def collect(results: _Path) -> Collected:
     if found.skipped:
         files = "a file is" if found.skipped == 1 else f"{found.skipped} files are"
         warnings.warn(
-            f"in `{fspath(results)}` {files} damaged or of another version, and left out", stacklevel=2
+            f"in `{fspath(results)}` {files} damaged or of another version, and left out",
+            stacklevel=2,
         )
     return Collected(found)
 
@@ -165,6 +166,8 @@ def _on_cluster(
     distributed = library("distributed", "cluster")
     if not isinstance(client, distributed.Client) or client.asynchronous:
         raise UsageError("`client` is a `distributed.Client` that is not asynchronous")
+    for trace in traces:
+        trace.__reduce__()
     folder = common[-1]
     if "://" not in folder:
         # Workers make no directory: one that does not see this one would make another.
@@ -185,7 +188,10 @@ def _on_cluster(
             if bar is not None:
                 bar("simulating", done, len(left))
     finally:
-        client.cancel([future for future in futures if not future.done()])
+        # What nobody wants any more is dropped, and a task that has failed is tried again next time,
+        # although a traceback may still name it.
+        for future in futures:
+            future.release()
     _, missing = native.left(None)
     if missing:
         raise Failure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,9 @@ _ROOT = Path(__file__).parents[3]
 def terrace() -> Callable[..., bytes]:
     """Run the command and return what it prints."""
     built = _ROOT / "target/debug/terrace"
-    command = os.environ.get("TERRACE") or (str(built) if built.exists() else shutil.which("terrace"))
+    command = os.environ.get("TERRACE") or (
+        str(built) if built.exists() else shutil.which("terrace")
+    )
     if command is None:
         pytest.skip("the command terrace is not there: build it, or name it in TERRACE")
 
@@ -47,3 +49,25 @@ def zipf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("traces") / "zipf.parquet"
     pyarrow.parquet.write_table(table, path)
     return path
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """Start a store, and return its endpoint."""
+    moto = pytest.importorskip("moto.server", reason="moto is not there, which plays an S3 server")
+    server = moto.ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    settings = {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "key-of-nobody",
+        "AWS_SECRET_ACCESS_KEY": "secret-of-nobody",
+        "AWS_REGION": "us-east-1",
+        "TERRACE_CACHE": str(tmp_path / "cache"),
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    yield endpoint
+    server.stop()

@@ -2,34 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import terrace_sim as ts
-
-moto = pytest.importorskip("moto.server", reason="moto is not there, which plays an S3 server")
-
-
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    """Start a store with an empty bucket, and return its endpoint."""
-    server = moto.ThreadedMotoServer(port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    settings = {
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "key-of-nobody",
-        "AWS_SECRET_ACCESS_KEY": "secret-of-nobody",
-        "AWS_REGION": "us-east-1",
-        "TERRACE_CACHE": str(tmp_path / "cache"),
-    }
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    yield endpoint
-    server.stop()
 
 
 def put(endpoint: str, bucket: str, key: str, body: bytes) -> None:
