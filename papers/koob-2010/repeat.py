@@ -324,8 +324,11 @@ def admission_table(results):
     rows = []
     for run, flushed, scanned in zip(results["admissions"], results["flushed"], results["scanned"]):
         more = scanned["flash_written_bytes"] - flushed["flash_written_bytes"]
+        # Flash that nothing is written to has no end.
+        years = run["lifetime_years"]
+        lifetime = "" if years is None else f"{years * 365.25:,.0f}"
         rows.append([run["settings"]["admission"], percent(run["hit_rate"]), megabytes(run["read_rate"]),
-                     f"{run['flash_written_bytes'] / 1e9:.1f}", f"{run['lifetime_years'] * 365.25:,.0f}",
+                     f"{run['flash_written_bytes'] / 1e9:.1f}", lifetime,
                      percent(more / (results["flash_gb"] << 30) * results["part"])])
     return table(["admission", "hits in DRAM or flash", "read, MB/s", "to flash, GB", "life, days",
                   "a scan writes, of the flash"], rows)

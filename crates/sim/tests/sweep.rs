@@ -188,6 +188,23 @@ fn a_trace_that_changes_meanwhile_ends_the_sweep() {
     assert!([0, 20].contains(&sweep.resumed()));
 }
 
+/// A sweep looks at no trace beforehand if no size is a share of a footprint, and knows the
+/// footprint when it goes on.
+#[test]
+fn sizes_that_need_no_footprint_are_known_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (traces, archive) = (traces(directory.path()), Memory::default());
+    let grid = Grid::parse(&[("dram", "8p,32k"), ("order", "plain"), ("eviction-buffer", "4")]);
+    let machines = grid.unwrap().machines(&Catalogue::builtin()).unwrap();
+    let resumed = [(); 2].map(|()| {
+        let sweep = Sweep::open(&traces, &machines, &archive, &|_| {}).unwrap();
+        let resumed = sweep.resumed();
+        sweep.run(&|_| {}).unwrap();
+        resumed
+    });
+    assert_eq!((resumed, archive.len()), ([0, 6], 3));
+}
+
 /// What is left, in parts that others simulate.
 fn parts(traces: &[Trace], machines: &[Choice], archive: &Memory) -> Vec<(usize, Vec<usize>)> {
     let sweep = Sweep::open(traces, machines, archive, &|_| {}).unwrap();

@@ -51,7 +51,10 @@ impl Choice {
         if let Prefetch::Off = machine.prefetch {
             machine.prefetch_cache = 0;
         }
-        machine.writing.pages = machine.tier.pages.unwrap_or(0).max(footprint);
+        // A machine is the same whether somebody knows the footprint or not, if it needs none.
+        if machine.writing.is_asked() {
+            machine.writing.pages = machine.tier.pages.unwrap_or(0).max(footprint);
+        }
         machine.main_pages()?;
         machine.check_middle()?;
         machine.bypass()?;
