@@ -55,13 +55,13 @@ def environment():
 
 
 class Traces:
-    """The same accesses, by Zipf's law to a million pages, as every side reads them."""
+    """The same accesses, by Zipf's law to a quarter of a million pages, as every side reads them."""
 
     def __init__(self, terrace, python, accesses):
         self.parquet = WORK / f"zipf-{accesses}.parquet"
         self.requests = WORK / f"zipf-{accesses}.oracleGeneral.bin"
         self.arrays = [WORK / f"{name}-{accesses}.npy" for name in ("addresses", "writes")]
-        make = [terrace, "trace", "gen", "zipf", "-q", "--footprint", "4G", "--accesses", accesses]
+        make = [terrace, "trace", "gen", "zipf", "-q", "--footprint", "1G", "--accesses", accesses]
         if not self.arrays[-1].exists():
             run([*make, "-o", self.parquet])
             run([*make, "--to", "oracle-general", "-o", self.requests])
@@ -78,6 +78,10 @@ class Comparison:
     def _checked(self, name, misses):
         if self.misses.setdefault(name, misses) != misses:
             sys.exit(f"{name}: {misses} misses, and {self.misses[name]} before")
+
+    def share(self, name):
+        """Returns the share of accesses that miss."""
+        return self.misses[name] / self.accesses
 
     def command(self, memory):
         """Returns the seconds of the whole command, on the wall and of processors."""
@@ -149,11 +153,12 @@ def show(found):
     table(["way", "clock", "command, an access", "opened", "with its opening"], rows)
     print("\nHow many times as fast as plug-ins of libCacheSim policies in Python are.\n")
     rows = [
-        [policy, f"{found['misses'][policy]:,}", clock, nanos(sides["theirs"]), nanos(sides["ours"]),
-         shown(ratio(sides["theirs"], sides["ours"]))]
-        for policy, clocks in found["policies"].items() for clock, sides in clocks.items()
+        [one["policy"], f"{one['pages']:,}", f"{one['misses']:.1%}", clock, nanos(sides["theirs"]),
+         nanos(sides["ours"]), shown(ratio(sides["theirs"], sides["ours"]))]
+        for one in found["policies"] for clock, sides in one["seconds"].items()
     ]
-    table(["policy", "misses of both", "clock", "libCacheSim, a request", "ours", "ratio"], rows)
+    table(["policy", "pages", "misses of both", "clock", "libCacheSim, a request", "ours", "ratio"],
+          rows)
 
 
 def verdicts(found):
@@ -163,9 +168,9 @@ def verdicts(found):
         sides = clocks["processors"]
         for side in ("opened", "array"):
             reached[f"{way}, {side}"] = (ratio(sides["command"], sides[side])[0], BARS["array"])
-    for policy, clocks in found["policies"].items():
-        sides = clocks["processors"]
-        reached[policy] = (ratio(sides["theirs"], sides["ours"])[0], BARS["policy"])
+    for one in found["policies"]:
+        sides = one["seconds"]["processors"]
+        reached[f"{one['policy']}, {one['pages']:,} pages"] = (ratio(sides["theirs"], sides["ours"])[0], BARS["policy"])
     print()
     for name, (median, bar) in reached.items():
         print(f"{name}: {median:.2f}, {'reached' if median >= bar else 'MISSED'}: {bar:.2f}")
@@ -173,8 +178,8 @@ def verdicts(found):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--accesses", default="5M", help="accesses of the trace")
-    arguments.add_argument("--pages", type=int, default=100_000, help="pages of DRAM")
+    arguments.add_argument("--accesses", default="3M", help="accesses of the trace")
+    arguments.add_argument("--pages", default="26214,131072", help="pages of DRAM; a list")
     arguments.add_argument("--rounds", type=int, default=7, help="rounds of each comparison")
     arguments.add_argument("--terrace", type=Path, default=TERRACE, help="the command")
     arguments.add_argument("--json", type=Path, help="a file for all figures")
@@ -184,13 +189,16 @@ def main():
     WORK.mkdir(parents=True, exist_ok=True)
     python = environment()
     traces = Traces(given.terrace, python, given.accesses)
-    compared = Comparison(given.terrace, python, traces, given.pages)
-    print(f"{given.accesses} accesses by Zipf's law to a million pages, {given.pages:,} of them in "
-          f"DRAM; beside {PEER} of PyPI; {given.rounds} rounds")
-    array = {way: compared.array(given.rounds, memory) for way, memory in WAYS.items()}
-    policies = {policy: compared.policy(given.rounds, policy) for policy in POLICIES}
-    found = {"peer": PEER, "accesses": compared.accesses, "misses": compared.misses, "array": array,
-             "policies": policies}
+    sizes = [Comparison(given.terrace, python, traces, int(pages)) for pages in given.pages.split(",")]
+    print(f"{given.accesses} accesses by Zipf's law to 262,144 pages; an array with {sizes[0].pages:,} "
+          f"pages of DRAM; beside {PEER} of PyPI; {given.rounds} rounds")
+    array = {way: sizes[0].array(given.rounds, memory) for way, memory in WAYS.items()}
+    policies = [
+        {"policy": policy, "pages": size.pages, "seconds": size.policy(given.rounds, policy),
+         "misses": size.share(policy)}
+        for size in sizes for policy in POLICIES
+    ]
+    found = {"peer": PEER, "accesses": sizes[0].accesses, "array": array, "policies": policies}
     show(found)
     verdicts(found)
     if given.json:
