@@ -40,7 +40,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html python test-python test-random test-object-store test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
+.PHONY: help demo test test-root test-data test-html python test-python test-wheel test-random test-object-store test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-python bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -51,6 +51,7 @@ help:
 	@echo 'make test-html   draw the pages of results in Chromium (300 MB, installed first)'
 	@echo 'make python      build the Python package, target/wheels/terrace_sim-*.whl'
 	@echo 'make test-python build the Python package and run its tests (200 MB of PyPI)'
+	@echo 'make test-wheel  install the built package with every Python from 3.10 on, as a stranger does'
 	@echo 'make test-object-store'
 	@echo '                 run the tests of traces in object storage, which a usual build leaves out'
 	@echo 'make test-c-sanitized'
@@ -74,6 +75,8 @@ help:
 	@echo '                 find by simulation which of its programs a predictor can predict'
 	@echo 'make bench-sim   measure the speed of policies, simulations and trace readers'
 	@echo 'make bench-pages measure the simulation of pages beside libCacheSim (minutes; 190 MB of PyPI)'
+	@echo 'make bench-python'
+	@echo '                 measure the Python package beside the command and libCacheSim (minutes)'
 	@echo 'make bench-guard compare the speed of this tree with that of the last tag, or of BASE'
 	@echo 'make bench-llc   measure the simulation of last-level caches, beside cachegrind'
 	@echo 'make bench-record'
@@ -158,6 +161,10 @@ python:
 test-python:
 	@scripts/setup.sh $(PYTHON_PACKAGES)
 	scripts/test-python.sh
+
+# The wheel is that of `make python`. PYTHONS names directories of Pythons besides PATH and those of pyenv.
+test-wheel:
+	scripts/test-wheel.sh
 
 # A browser draws the pages of results; any error on its console is a failure. The whole workspace is named as in
 # `test`, so that nothing is built again with fewer features of the crates below.
@@ -336,6 +343,11 @@ bench-pages:
 	@scripts/setup.sh python3-venv
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 benches/pages/compare.py
+
+bench-python:
+	@scripts/setup.sh python3-venv
+	@$(MAKE) --no-print-directory build python
+	/usr/bin/python3 benches/python/speed.py
 
 bench-guard:
 	@scripts/setup.sh git python3

@@ -222,6 +222,23 @@ fn traces_of_several_row_groups_and_only_some_columns() {
     assert_eq!(expected.next(), None);
 }
 
+/// It is packed less, and is read as any.
+#[test]
+fn a_passing_trace_is_a_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    let accesses = long((1 << 20) + 1000);
+    let path = directory.path().join("passing.parquet");
+    let mut sink = native::create_passing(&path).unwrap();
+    sink.write(&block(&accesses)).unwrap();
+    sink.finish().unwrap();
+    let (meta, read) = read_as(&path, native::FORMAT).unwrap();
+    assert!(meta.digest.is_some());
+    assert_eq!(read, accesses);
+    let usual = write(directory.path(), "usual.parquet", &accesses, accesses.len()).unwrap();
+    let bytes = |path: &Path| fs::metadata(path).unwrap().len();
+    assert!(bytes(&usual) < bytes(&path));
+}
+
 #[test]
 fn what_the_recorder_said_is_kept() {
     let directory = tempfile::tempdir().unwrap();

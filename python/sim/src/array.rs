@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use tempfile::TempPath;
 use terrace_base::{Error, Result};
 use terrace_trace::formats::native;
-use terrace_trace::{Access, Block, Sink, create_as};
+use terrace_trace::{Block, Sink};
 
 use crate::error::{Failure, UsageError, exception};
 use crate::stream;
@@ -37,7 +37,7 @@ impl Kept {
             .tempfile();
         let cannot = |error| Failure::new_err(format!("cannot make a temporary file: {error}"));
         let path = file.map_err(cannot)?.into_temp_path();
-        let sink = create_as(&path, native::FORMAT, &[]).map_err(|error| exception(&error))?;
+        let sink = native::create_passing(&path).map_err(|error| exception(&error))?;
         Ok(Self {
             sink,
             path,
@@ -66,20 +66,32 @@ pub fn of_addresses(py: Python<'_>, addresses: &[u8], writes: Option<&[u8]>) -> 
         let mut kept = Kept::new()?;
         let mut block = Block::default();
         for (at, part) in addresses.chunks(BLOCK).enumerate() {
-            block.clear();
-            for (row, address) in part.iter().enumerate() {
-                let write = writes.is_some_and(|writes| writes[at * BLOCK + row] != 0);
-                let address = u64::from_ne_bytes(*address);
-                block.push(Access {
-                    address,
-                    write,
-                    ..Access::default()
-                });
-            }
+            let begin = at * BLOCK;
+            let writes = writes.map(|writes| &writes[begin..begin + part.len()]);
+            fill(&mut block, part, writes);
             kept.write(&block)?;
         }
         kept.finish()
     })
+}
+
+/// Makes a block of addresses, and of a byte each that says what is written.
+fn fill(block: &mut Block, addresses: &[[u8; 8]], writes: Option<&[u8]>) {
+    let rows = addresses.len();
+    block.address.clear();
+    let addresses = addresses.iter();
+    block
+        .address
+        .extend(addresses.map(|address| u64::from_ne_bytes(*address)));
+    block.write.clear();
+    let writes = writes.unwrap_or_default().iter();
+    block.write.extend(writes.map(|write| *write != 0));
+    block.write.resize(rows, false);
+    block.instruction.resize(rows, 0);
+    block.ip.resize(rows, 0);
+    block.process.resize(rows, 0);
+    block.thread.resize(rows, 0);
+    block.size.resize(rows, 0);
 }
 
 /// Writes the rows of a table, and returns the names of the columns that are not read as well.

@@ -160,7 +160,7 @@ def reopened(path: str, how: tuple[str | None, str | None, bool], name: str) -> 
 def _flags(writes: Any) -> bytes:
     """Return booleans as a byte each."""
     if getattr(getattr(writes, "dtype", None), "kind", None) == "b":
-        whole: bytes = writes.astype("u1").tobytes()
+        whole: bytes = writes.tobytes()
         return whole
     values = writes.tolist() if hasattr(writes, "tolist") else writes
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
@@ -181,7 +181,7 @@ def _numbers(source: Any) -> bytes:
             raise UsageError(f"an array of {source.ndim} dimensions is no trace; give one of one")
         if kind == "i" and len(source) > 0 and source.min() < 0:
             raise UsageError("an address is negative")
-        numbers: bytes = source.astype("u8").tobytes()
+        numbers: bytes = source.astype("u8", copy=False).tobytes()
         return numbers
     if kind is not None:
         raise UsageError(f"addresses are whole numbers, not {source.dtype}")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import warnings
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -44,6 +47,55 @@ def test_a_policy_is_what_ours_is(zipf: Path, ours: type[ts.Replacement], theirs
     names = [run["settings"].pop("replacement") for run in found]
     assert found[0::2] == found[1::2]
     assert names[1::2] == [theirs] * 4 and theirs not in names[0::2]
+
+
+class Keeper(PythonLru):
+    """Keeps what it is told, beside a copy that it makes at once."""
+
+    told: list[tuple[Any, Any, list[int], list[bool]]] = []
+
+    def touches(self, pages: Any, writes: Any) -> None:
+        self.told.append((pages, writes, pages.tolist(), writes.tolist()))
+        super().touches(pages, writes)
+
+
+@pytest.mark.parametrize("dram", ["1p", "50p", "250p"])
+def test_what_a_policy_was_told_stays_as_it_was(dram: str) -> None:
+    numpy = pytest.importorskip("numpy")
+    # More than are told at once, and the first of them before any page leaves.
+    first = numpy.arange(140_000) % 200
+    addresses = numpy.concatenate([first, numpy.random.default_rng(3).integers(0, 300, 70_000)])
+    writes = addresses % 3 == 0
+    Keeper.told = []
+    trace = ts.open(addresses * 4096, writes=writes)
+    found = ts.pages(trace, dram=dram, replacement=[Keeper, "lru"], memory="none").to_dict()["runs"]
+    assert found[0]["misses"] == found[1]["misses"]
+    assert sum(len(pages) for _, _, pages, _ in Keeper.told) > 200_000
+    for pages, flags, was, were in Keeper.told:
+        assert (pages.tolist(), flags.tolist()) == (was, were)
+        assert pages.readonly and flags.readonly
+        assert numpy.asarray(pages).dtype == "uint32" and numpy.asarray(flags).dtype == "bool"
+        # Pages are numbered in the order in which they came, and here that is by the address.
+        if dram == "250p":
+            assert all(flag == (page % 3 == 0) for page, flag in zip(was, were) if page < 200)
+
+
+def test_a_fork_simulates(zipf: Path) -> None:
+    trace = ts.open(zipf)
+
+    def misses() -> int:
+        found = ts.pages(trace, dram=["20p", "50p"], replacement=[PythonLru, "lru"], memory="none")
+        return int(found.to_dict()["runs"][0]["misses"])
+
+    expected = misses()
+    # Its threads are not there in the child, which would wait for them.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if misses() == expected else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -66,6 +66,7 @@ class Mine(Base):
         super().common()
         try:
             push([], weigh(page))
+            page += 1
         except ValueError:
             return page in {"a", "b", "c"}
 
@@ -148,6 +149,18 @@ def test_a_class_that_was_sent_has_the_version() -> None:
         ("*, often", "often"),
         ("super().common", "super().other"),
         ("except ValueError", "except KeyError"),
+        # The same instructions, of which others are tried.
+        (
+            """            page += 1
+        except ValueError:
+            return page in {"a", "b", "c"}
+""",
+            """        except ValueError:
+            return page in {"a", "b", "c"}
+        else:
+            page += 1
+""",
+        ),
         ('"c"}', '"d"}'),
         ("heappush as push", "heappop as push"),
         ("far=8", "far=9"),

@@ -34,8 +34,9 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    pub(super) fn new() -> Result<Self> {
-        let mut zstd = zstd::bulk::Compressor::new(LEVEL)?;
+    /// Makes one that packs at this level of zstd.
+    pub(super) fn new(level: i32) -> Result<Self> {
+        let mut zstd = zstd::bulk::Compressor::new(level)?;
         zstd.include_checksum(true)?;
         Ok(Self {
             zstd,
@@ -265,7 +266,7 @@ impl<'a> Pages<'a> {
         statistics: Option<Statistics>,
     ) -> Result<Chunk> {
         let mut metadata = ColumnChunkMetaData::builder(Arc::clone(column))
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_encodings(self.encodings)
             .set_num_values(self.values as i64)
             .set_total_compressed_size(self.packed_bytes as i64)
@@ -291,6 +292,3 @@ impl<'a> Pages<'a> {
         })
     }
 }
-
-/// The level of zstd: 1 is the fastest that packs repeated deltas well.
-const LEVEL: i32 = 1;

@@ -61,8 +61,9 @@ enum Stage {
 }
 
 impl Writer {
-    pub(super) fn create(path: &Path, about: &[(String, String)]) -> Result<Self> {
-        let packer = || Packer::new().map_err(|e| failure(path, &e));
+    /// Begins a trace, which is packed at this level of zstd.
+    pub(super) fn create(path: &Path, about: &[(String, String)], level: i32) -> Result<Self> {
+        let packer = || Packer::new(level).map_err(|e| failure(path, &e));
         Ok(Self {
             path: path.to_owned(),
             file: Stage::Empty(Output::create(path)?),
