@@ -121,7 +121,7 @@ mod tests {
     fn a_directory_that_is_not_there() {
         let directory = tempfile::tempdir().unwrap();
         for name in ["none/a", "none/"] {
-            let error = Output::new(&directory.path().join(name)).unwrap_err();
+            let error = Output::new(&directory.path().join(name), None).unwrap_err();
             assert!(
                 error.to_string().contains("there is no directory"),
                 "{error}"
