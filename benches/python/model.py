@@ -74,7 +74,8 @@ def reading(p, files):
     """Returns the client's time to open all traces and to read these files, and its requests."""
     lists = max(1, -(-files // p.names))
     seconds = p.traces * p.opening * p.latency + lists * p.latency
-    seconds += max(files * p.latency / p.at_once, files / p.requests) + files * p.decoding
+    asked = max(files * p.latency / p.at_once, files / p.requests)
+    seconds += max(asked, files * p.written / p.bandwidth) + files * p.decoding
     return seconds, p.traces * p.opening + lists + files
 
 
