@@ -40,7 +40,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html python test-python test-wheel test-random test-object-store test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-python bench-guard bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
+.PHONY: help demo test test-root test-data test-html python test-python test-wheel test-random test-object-store test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-python bench-guard bench-scale bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -78,6 +78,7 @@ help:
 	@echo 'make bench-python'
 	@echo '                 measure the Python package beside the command and libCacheSim (minutes)'
 	@echo 'make bench-guard compare the speed of this tree with that of the last tag, or of BASE'
+	@echo 'make bench-scale measure what a sweep costs on a cluster, and simulate 1,000 workers (minutes; 200 MB of PyPI)'
 	@echo 'make bench-llc   measure the simulation of last-level caches, beside cachegrind'
 	@echo 'make bench-record'
 	@echo '                 compare recording with a plug-in that only counts (some minutes)'
@@ -130,6 +131,7 @@ test: check
 	$(CARGO) test --workspace --locked
 	/usr/bin/python3 -m unittest discover -s papers
 	/usr/bin/python3 -m unittest discover -s benches/heap
+	/usr/bin/python3 -m unittest discover -s benches/python
 	@if [ -d $(DATA) ]; then $(MAKE) --no-print-directory test-data; \
 		else echo 'test: LEFT OUT: make test-data: there is no $(DATA)' >&2; fi
 	$(MAKE) --no-print-directory test-python
@@ -352,6 +354,13 @@ bench-python:
 bench-guard:
 	@scripts/setup.sh git python3
 	scripts/bench-guard.sh
+
+bench-scale:
+	@$(MAKE) --no-print-directory python
+	/usr/bin/python3 -m venv target/bench-scale
+	target/bench-scale/bin/pip install --quiet boto3 distributed 'moto[server]' numpy pyarrow \
+		target/wheels/terrace_sim-$(VERSION)-*.whl
+	target/bench-scale/bin/python benches/python/scale.py --json target/bench-scale.json
 
 bench-llc:
 	@scripts/setup.sh gzip qemu-user

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Iterator
 from os import PathLike, fspath
@@ -14,7 +15,7 @@ from ._policies import Replacement, register_as
 from ._results import Results
 from ._simulation import Bar, asked, checked_limit, checked_memories, policies, texts
 from ._table import Table, library
-from ._traces import opened
+from ._traces import opened, reopened
 
 _Path = str | PathLike[str]
 #: What a task of a cluster gets beside its trace: settings, policies, limit, memories, results.
@@ -166,8 +167,7 @@ def _on_cluster(
     distributed = library("distributed", "cluster")
     if not isinstance(client, distributed.Client) or client.asynchronous:
         raise UsageError("`client` is a `distributed.Client` that is not asynchronous")
-    for trace in traces:
-        trace.__reduce__()
+    files = [trace.__reduce__()[1] for trace in traces]
     folder = common[-1]
     if "://" not in folder:
         # Workers make no directory: one that does not see this one would make another.
@@ -177,14 +177,24 @@ def _on_cluster(
         yield f"in `{folder}` {skipped} damaged files are not used; what is missing is simulated"
     if not left:
         return
-    futures = [
-        client.submit(_part, traces[trace], machines, common, key=f"terrace-{key}", pure=False)
-        for trace, machines, key in left
-    ]
+    # The scheduler makes all objects that it is sent: texts of traces, so that it opens none, and bytes
+    # of what is common. One message has all tasks.
+    futures = client.map(
+        _part,
+        [files[trace] for trace, _, _ in left],
+        [machines for _, machines, _ in left],
+        common=library("cloudpickle", "cluster").dumps(common),
+        key=[f"terrace-{key}" for _, _, key in left],
+        pure=False,
+    )
     try:
-        ended = distributed.as_completed(futures, raise_errors=False)
-        for done, future in enumerate(ended, 1):
-            yield from _result(future, folder)
+        ended = distributed.as_completed(
+            futures, loop=client.loop, with_results=True, raise_errors=False
+        )
+        for done, (future, sentences) in enumerate(ended, 1):
+            yield from _result(future, sentences, folder)
+            # What a worker has finished is not done again when it ends.
+            future.release()
             if bar is not None:
                 bar("simulating", done, len(left))
     finally:
@@ -208,15 +218,14 @@ def _make(folder: Path) -> None:
         raise Failure(f"cannot make the directory `{folder}`: {error.strerror}") from None
 
 
-def _result(future: Any, folder: str) -> list[str]:
+def _result(future: Any, sentences: list[str], folder: str) -> list[str]:
     """Return what a task has returned, or raise why it has failed."""
     stays = f"what is finished stays in `{folder}`, and the same sweep goes on from there"
     if future.cancelled():
         raise Failure(f"the cluster has given a task up; {stays}")
-    error = future.exception()
-    if error is None:
-        sentences: list[str] = future.result()
+    if future.status != "error":
         return sentences
+    error = future.exception()
     if isinstance(error, library("distributed", "cluster").scheduler.KilledWorker):
         raise Failure(
             f"workers died again and again while they simulated the same task, as they do where "
@@ -227,11 +236,12 @@ def _result(future: Any, folder: str) -> list[str]:
     raise error
 
 
-def _part(trace: Any, machines: list[int], common: _Common) -> list[str]:
+def _part(file: tuple[Any, ...], machines: list[int], common: bytes) -> list[str]:
     """Simulate a part of a sweep on a worker; return sentences on how the trace was read."""
     from distributed import get_worker
 
-    settings, classes, limit, memories, folder = common
+    made: _Common = pickle.loads(common)
+    settings, classes, limit, memories, folder = made
     if "://" not in folder and not Path(folder).is_dir():
         raise Failure(
             f"a worker does not see the directory `{folder}`; name one that all hosts share, or a store"
@@ -239,7 +249,6 @@ def _part(trace: Any, machines: list[int], common: _Common) -> list[str]:
     _native.use_threads(get_worker().state.nthreads)
     for name, policy in classes.items():
         register_as(name, policy)
-    native = _native.Sweep(
-        [trace._native], asked(settings, limit, memories, None), folder, machines
-    )
+    asked_for = asked(settings, limit, memories, None)
+    native = _native.Sweep([reopened(*file)._native], asked_for, folder, machines)
     return native.run(None).remarks()

@@ -235,13 +235,15 @@ def test_a_folder_that_workers_do_not_see(traces: list[str], tmp_path: Path, clu
     results = tmp_path / "results"
 
     def moved(dask_worker: Any) -> None:
+        import pickle
+
         import terrace_sim._sweeps as sweeps
 
         whole = sweeps._part
 
-        def elsewhere(*arguments: Any) -> Any:
-            trace, machines, (*settings, _) = arguments
-            return whole(trace, machines, (*settings, str(tmp_path / "other")))
+        def elsewhere(file: Any, machines: Any, common: bytes) -> Any:
+            *settings, _ = pickle.loads(common)
+            return whole(file, machines, pickle.dumps((*settings, str(tmp_path / "other"))))
 
         sweeps._part = elsewhere
 
