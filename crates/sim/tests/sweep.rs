@@ -194,7 +194,11 @@ fn a_trace_that_changes_meanwhile_ends_the_sweep() {
 fn sizes_that_need_no_footprint_are_known_again() {
     let directory = tempfile::tempdir().unwrap();
     let (traces, archive) = (traces(directory.path()), Memory::default());
-    let grid = Grid::parse(&[("dram", "8p,32k"), ("order", "plain"), ("eviction-buffer", "4")]);
+    let grid = Grid::parse(&[
+        ("dram", "8p,32k"),
+        ("order", "plain"),
+        ("eviction-buffer", "4"),
+    ]);
     let machines = grid.unwrap().machines(&Catalogue::builtin()).unwrap();
     let resumed = [(); 2].map(|()| {
         let sweep = Sweep::open(&traces, &machines, &archive, &|_| {}).unwrap();

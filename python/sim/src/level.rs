@@ -1,7 +1,7 @@
 //! Simulations of all levels.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
@@ -105,11 +105,22 @@ where
     Ok(Results::new(document, text, remarks.collect()))
 }
 
-/// Works with threads that end with it. Each has a state of the interpreter from its begin to its
-/// end: otherwise one would be made and dropped for each call of a policy of Python, which costs
+/// Threads of a simulation; 0 for as many as there are processors.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// Has simulations of this process use so many threads.
+#[pyfunction]
+pub fn use_threads(number: usize) {
+    THREADS.store(number, Ordering::Relaxed);
+}
+
+/// Works with so many threads, which end with it; 0 for as many as there are processors. Each
+/// has a state of the interpreter from its begin to its end: otherwise one would be made and dropped for each call of a policy of Python, which costs
 /// several microseconds. And the child of a fork, which has no threads, gets some of its own.
-fn with_threads<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let threads = ThreadPoolBuilder::new().stack_size(STACK);
+pub fn with_threads<T: Send>(number: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let threads = ThreadPoolBuilder::new()
+        .num_threads(number)
+        .stack_size(STACK);
     let done = threads.build_scoped(
         |thread| Python::attach(|py| py.detach(|| thread.run())),
         |threads| threads.install(work),
@@ -139,7 +150,7 @@ pub fn watched<T: Send>(
     std::thread::scope(|scope| {
         let worker = Builder::new().stack_size(STACK).spawn_scoped(scope, || {
             let _ended = ended;
-            with_threads(|| work(&watch))
+            with_threads(THREADS.load(Ordering::Relaxed), || work(&watch))
         })?;
         let mut interrupted = Ok(());
         while let Err(RecvTimeoutError::Timeout) = py.detach(|| waited(&end)) {

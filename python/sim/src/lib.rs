@@ -20,13 +20,13 @@ mod _native {
     #[pymodule_export]
     use crate::error::{Failure, TerraceError, UsageError};
     #[pymodule_export]
-    use crate::level::{curve, files, llc, mix, pages, settings};
+    use crate::level::{curve, files, llc, mix, pages, settings, use_threads};
     #[pymodule_export]
     use crate::policy::{policies, register, renew};
     #[pymodule_export]
     use crate::results::Results;
     #[pymodule_export]
-    use crate::sweep::{Collected, Sweep, collect, machines, use_threads};
+    use crate::sweep::{Collected, Sweep, collect, machines};
     #[pymodule_export]
     use crate::trace::Trace;
 

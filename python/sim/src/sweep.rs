@@ -13,7 +13,7 @@ use terrace_sim::sweep::{self as sim, SweepPart};
 use terrace_sim::watch::{Amount, Event, Part};
 
 use crate::error::{exception, in_python};
-use crate::level::{Asked, watched};
+use crate::level::{Asked, watched, with_threads};
 use crate::policy;
 use crate::results::Results;
 use crate::stream;
@@ -46,7 +46,16 @@ impl Sweep {
             name: "simulating",
             amount: Amount::Accesses(sweep.left()),
         }));
-        let results = sweep.run(&|progress| watch(Event::Done(progress.accesses)))?;
+        let threads = rayon::current_num_threads().min(self.machines.len());
+        let on = |work: &mut (dyn FnMut() + Send)| {
+            with_threads(threads, || {
+                work();
+                Ok(())
+            })
+        };
+        let results = sweep
+            .on(&on)
+            .run(&|progress| watch(Event::Done(progress.accesses)))?;
         let names: Vec<_> = traces.iter().map(|trace| trace.name.clone()).collect();
         let rows = Row::all(&names, results.traces);
         let counted = traces.iter().flat_map(|trace| {
@@ -138,15 +147,6 @@ pub fn machines(asked: Asked) -> PyResult<(usize, Vec<String>)> {
     let (machines, idle) = choices(&asked)?;
     let idle = idle.iter().map(|sentence| in_python(sentence));
     Ok((machines.len(), idle.collect()))
-}
-
-/// Has simulations of this process use so many threads. It counts before the first simulation.
-#[pyfunction]
-pub fn use_threads(number: usize) {
-    // The second call is of the same worker.
-    let _ = rayon::ThreadPoolBuilder::new()
-        .num_threads(number)
-        .build_global();
 }
 
 /// The rows of all passes of a folder.

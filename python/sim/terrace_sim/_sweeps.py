@@ -11,15 +11,17 @@ from typing import Any
 
 from . import _native
 from ._native import Failure, UsageError
-from ._policies import Replacement, register_as
+from ._policies import Replacement, register_as, version
 from ._results import Results
 from ._simulation import Bar, asked, checked_limit, checked_memories, policies, texts
 from ._table import Table, library
 from ._traces import opened, reopened
 
 _Path = str | PathLike[str]
+#: Policies by their names, each with its version.
+_Classes = dict[str, tuple[type[Replacement], str]]
 #: What a task of a cluster gets beside its trace: settings, policies, limit, memories, results.
-_Common = tuple[dict[str, str], dict[str, type[Replacement]], int | None, _Path | None, str]
+_Common = tuple[dict[str, str], _Classes, int | None, _Path | None, str]
 
 
 class Grid:
@@ -125,7 +127,10 @@ def sweep(
         native = _native.Sweep([trace._native for trace in all_traces], settings, folder)
         remarks: list[str] = []
         if client is not None:
-            common = (machines._texts, machines._policies, limit, machines._memories, folder)
+            classes = {
+                name: (policy, version(policy)) for name, policy in machines._policies.items()
+            }
+            common = (machines._texts, classes, limit, machines._memories, folder)
             remarks = list(_on_cluster(native, all_traces, common, client, bar))
         found = native.run(bar)
     for sentence in dict.fromkeys([*remarks, *found.remarks()]):
@@ -247,7 +252,12 @@ def _part(file: tuple[Any, ...], machines: list[int], common: bytes) -> list[str
             f"a worker does not see the directory `{folder}`; name one that all hosts share, or a store"
         )
     _native.use_threads(get_worker().state.nthreads)
-    for name, policy in classes.items():
+    for name, (policy, expected) in classes.items():
+        if version(policy) != expected:
+            raise Failure(
+                f"a worker has other code of the class {policy.__name__}, or another version of "
+                "Python; give all workers the same module"
+            )
         register_as(name, policy)
     asked_for = asked(settings, limit, memories, None)
     native = _native.Sweep([reopened(*file)._native], asked_for, folder, machines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import warnings
 from collections import OrderedDict
 from pathlib import Path
@@ -80,21 +81,27 @@ def test_what_a_policy_was_told_stays_as_it_was(dram: str) -> None:
             assert all(flag == (page % 3 == 0) for page, flag in zip(was, were) if page < 200)
 
 
-def test_a_fork_simulates(zipf: Path) -> None:
+def test_a_fork_simulates(zipf: Path, tmp_path: Path) -> None:
     trace = ts.open(zipf)
 
     def misses() -> int:
         found = ts.pages(trace, dram=["20p", "50p"], replacement=[PythonLru, "lru"], memory="none")
         return int(found.to_dict()["runs"][0]["misses"])
 
+    def swept() -> bool:
+        grid = ts.grid(dram=["20p", "50p"], replacement=[PythonLru, "lru"], memory="none")
+        results = tempfile.mkdtemp(dir=tmp_path)
+        return bool(ts.sweep(trace, grid, results=results).to_dict()["runs"])
+
     expected = misses()
+    assert swept()
     # Its threads are not there in the child, which would wait for them.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         signal.alarm(60)
-        os._exit(0 if misses() == expected else 1)
+        os._exit(0 if misses() == expected and swept() else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 
@@ -112,7 +119,9 @@ def test_names_come_from_classes(zipf: Path) -> None:
         return TwiceMade
 
     names = [
-        ts.pages(zipf, dram="400p", replacement=made, memory="pcm", warmup=10_000).to_dict()["runs"][0]
+        ts.pages(zipf, dram="400p", replacement=made, memory="pcm", warmup=10_000).to_dict()[
+            "runs"
+        ][0]
         for made in (again(), again())
     ]
     assert [run["settings"]["replacement"] for run in names] == ["twice-made", "twice-made-2"]
@@ -173,7 +182,9 @@ class Taken(PythonLru):
         (Taken, ts.UsageError, "lru"),
     ],
 )
-def test_what_a_policy_raises_is_raised(zipf: Path, policy: Any, kind: type[Exception], why: str) -> None:
+def test_what_a_policy_raises_is_raised(
+    zipf: Path, policy: Any, kind: type[Exception], why: str
+) -> None:
     with pytest.raises(kind, match=why):
         ts.pages(zipf, dram="20p", replacement=policy, memory="pcm")
     # And the next simulation is as any.

@@ -193,6 +193,30 @@ def test_a_policy_of_ones_own_on_workers(traces: list[str], tmp_path: Path, clus
     assert passes(tmp_path / "there") == passes(tmp_path / "here")
 
 
+def test_a_worker_with_other_code_of_a_policy_says_so(
+    traces: list[str], tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module on the workers' hosts, which is older than the client's."""
+    for version in (1, 2):
+        (tmp_path / str(version)).mkdir()
+        code = f"class Kept({__name__}.Last):\n    version = {version}\n"
+        (tmp_path / str(version) / "kept_policy.py").write_text(f"import {__name__}\n{code}")
+    here, there = Path(__file__).parent, tmp_path / "1"
+
+    def older(dask_worker: Any) -> None:
+        import sys
+
+        sys.path[:0] = [str(there), str(here)]
+
+    cluster.run(older)
+    monkeypatch.syspath_prepend(tmp_path / "2")
+    import kept_policy
+
+    grid = ts.grid(dram="10%", replacement=kept_policy.Kept, memory="pcm")
+    with pytest.raises(ts.Failure, match="a worker has other code of the class Kept"):
+        ts.sweep(traces, grid, results=tmp_path / "results", client=cluster)
+
+
 def test_collected_rows_are_those_of_the_table(traces: list[str], tmp_path: Path) -> None:
     results = tmp_path / "results"
     found = ts.sweep(traces, ts.grid(**SETTINGS), results=results)

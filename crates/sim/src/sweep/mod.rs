@@ -55,6 +55,7 @@ pub struct Sweep<'a> {
     tasks: Vec<Task<'a>>,
     machines: &'a [Choice],
     archive: &'a dyn Archive,
+    threads: Threads<'a>,
     options: String,
     finished: Mutex<Finished>,
     resumed: usize,
@@ -71,6 +72,10 @@ pub struct SweepPart {
     /// Digest of both, the same on every host.
     pub key: Digest,
 }
+
+/// Has threads of rayon do some work, for instance by `ThreadPool::install`, and returns when it is
+/// done; an error where there are none.
+pub type Threads<'a> = &'a (dyn Fn(&mut (dyn FnMut() + Send)) -> Result<()> + Sync);
 
 /// Progress of a sweep.
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +124,10 @@ impl<'a> Sweep<'a> {
             tasks,
             machines,
             archive,
+            threads: &|work| {
+                work();
+                Ok(())
+            },
             options,
             finished: Mutex::new(finished),
         })
@@ -169,6 +178,13 @@ impl<'a> Sweep<'a> {
             }
         }
         Ok(parts)
+    }
+
+    /// Has each trace simulated by other threads than those of the program.
+    #[must_use]
+    pub fn on(mut self, threads: Threads<'a>) -> Self {
+        self.threads = threads;
+        self
     }
 
     /// Simulates all pairs that are not finished. `progress` is a callback that gets the progress.
@@ -335,6 +351,11 @@ impl Sweep<'_> {
                 self.finish(task, meter).inspect_err(stop)?;
             }
             Ok(())
+        };
+        let work = || {
+            let mut done = Ok(());
+            (self.threads)(&mut || done = work())?;
+            done
         };
         thread::scope(|scope| {
             let workers = (0..workers.min(self.tasks.len())).map(|_| scope.spawn(work));
