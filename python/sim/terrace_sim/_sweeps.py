@@ -182,8 +182,8 @@ def _on_cluster(
         yield f"in `{folder}` {skipped} damaged files are not used; what is missing is simulated"
     if not left:
         return
-    # The scheduler makes all objects that it is sent: texts of traces, so that it opens none, and bytes
-    # of what is common. One message has all tasks.
+    # The scheduler makes all objects that it is sent. It gets texts of traces, so that it opens none,
+    # and bytes of what is common. One message has all tasks.
     futures = client.map(
         _part,
         [files[trace] for trace, _, _ in left],

@@ -254,6 +254,55 @@ def test_a_worker_that_cannot_says_why(traces: list[str], tmp_path: Path, cluste
         ts.sweep([0, 4096], grid, results=results, client=cluster)
 
 
+def test_the_scheduler_opens_nothing_and_what_is_finished_is_dropped(
+    traces: list[str], tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scheduler of this cluster is in this process."""
+    import functools
+    import types
+
+    from terrace_sim import _sweeps, _traces
+
+    log, opened = tmp_path / "log", []
+
+    class Counted(distributed.WorkerPlugin):  # type: ignore[misc]
+        """A worker that comes later has it as well."""
+
+        def setup(self, worker: Any) -> None:
+            import terrace_sim._sweeps as sweeps
+
+            def part(file: Any, machines: list[int], common: bytes) -> list[str]:
+                with log.open("a") as lines:
+                    lines.write("a task\n")
+                time.sleep(0.05)
+                return []
+
+            sweeps._part = part
+
+    def disturb() -> None:
+        while not log.exists() or log.read_text().count("\n") < 30:
+            time.sleep(0.01)
+        [pid, *_] = cluster.run(os.getpid).values()
+        os.kill(pid, signal.SIGKILL)
+
+    @functools.wraps(_traces.reopened)
+    def reopened(*arguments: Any) -> Any:
+        opened.append(arguments)
+
+    cluster.register_plugin(Counted())
+    monkeypatch.setattr(_traces, "reopened", reopened)
+    left = iter([(0, [(0, [0], str(part)) for part in range(60)]), (0, [])])
+    native: Any = types.SimpleNamespace(left=lambda bar: next(left))
+    other = threading.Thread(target=disturb)
+    other.start()
+    common: Any = ({}, {}, None, None, str(tmp_path))
+    assert list(_sweeps._on_cluster(native, [ts.open(traces[0])], common, cluster, None)) == []
+    other.join()
+    assert not opened
+    # A worker had two tasks at most when it died, and two more may have ended unheard.
+    assert log.read_text().count("\n") - 60 <= 4
+
+
 def test_a_folder_that_workers_do_not_see(traces: list[str], tmp_path: Path, cluster: Any) -> None:
     """Workers of another host see another directory, or none: here one that was moved away."""
     results = tmp_path / "results"
