@@ -121,15 +121,21 @@ def of_turn(runs):
     slowdowns = [task["slowdown"] for run in runs for task in run["tasks"] if task["slowdown"] is not None]
     average = mean(slowdowns)
     deviation = mean([(of - average) ** 2 for of in slowdowns]) ** 0.5
-    # Where all fits, nothing is missed, and there is no ratio.
-    misses = [run["misses_against"] for run in runs if run["misses_against"] is not None]
     return {"slowdown": geometric_mean([run["slowdown"] for run in runs]),
             "slowdowns": [run["slowdown"] for run in runs], "deviation": deviation,
-            "misses": geometric_mean(misses) if misses else None,
+            "misses": misses_of(runs),
             "misses_of": [run["misses_against"] for run in runs],
             "turn_ms": mean([run["turn_ns"] for run in runs]) / MS,
             "fairness": min(run["fairness"] for run in runs),
             "longest_wait_ms": max(task["longest_wait_ns"] for run in runs for task in run["tasks"]) / MS}
+
+
+def misses_of(runs):
+    """Returns the misses against those of the baseline; None where all fits, and nothing is missed."""
+    ratios = [run["misses_against"] for run in runs if run["misses_against"] is not None]
+    if 0 in ratios:
+        return 0.0
+    return geometric_mean(ratios) if ratios else None
 
 
 def task_of(task):
@@ -155,7 +161,7 @@ def partitions(traces, mixes):
         for run in runs:
             found.setdefault(f"{run['partition']} {run['turn']}", []).append(run)
     return {name: {"slowdown": geometric_mean([run["slowdown"] for run in runs]),
-                   "misses": geometric_mean([run["misses_against"] for run in runs])} for name, runs in found.items()}
+                   "misses": misses_of(runs)} for name, runs in found.items()}
 
 
 def policies(traces, mixes):
