@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::RecordBatchIterator;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use terrace_base::Result;
+use terrace_base::{Error, Result};
 use terrace_results::counted::{Counted, counted};
 use terrace_results::sweep::{self, Passes, Row, SweepDocument};
 use terrace_sim::pages::{Beside, Choice, PageSimulation};
@@ -39,9 +39,19 @@ impl Sweep {
     fn simulated(
         &self,
         traces: &[sim::Trace],
+        is_finished: bool,
         watch: &(dyn Fn(Event) + Sync),
     ) -> Result<SweepDocument> {
         let sweep = sim::Sweep::open(traces, &self.machines, &self.passes, watch)?;
+        let missing = if is_finished { sweep.parts()?.len() } else { 0 };
+        if missing > 0 {
+            return Err(Error::failure(format!(
+                "workers have simulated all, and of {missing} tasks nothing is in `{}`: they see \
+                 another directory under this name, or somebody has removed it; name one that all \
+                 hosts share, or a store",
+                self.passes
+            )));
+        }
         watch(Event::Begins(Part {
             name: "simulating",
             amount: Amount::Accesses(sweep.left()),
@@ -114,10 +124,16 @@ impl Sweep {
         Ok((skipped, parts.into_iter().map(part).collect()))
     }
 
-    /// Simulates what is not finished.
-    fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+    /// Simulates what is not finished; where all of it should be, that is an error.
+    #[pyo3(signature = (progress, is_finished=false))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        is_finished: bool,
+    ) -> PyResult<Results> {
         let found = watched(py, progress.as_ref(), |watch| {
-            self.simulated(&self.traces()?, watch)
+            self.simulated(&self.traces()?, is_finished, watch)
         })?;
         let document =
             found.map_err(|error| policy::raised().unwrap_or_else(|| self.exception(error)))?;

@@ -132,7 +132,7 @@ def sweep(
             }
             common = (machines._texts, classes, limit, machines._memories, folder)
             remarks = list(_on_cluster(native, all_traces, common, client, bar))
-        found = native.run(bar)
+        found = native.run(bar, is_finished=client is not None)
     for sentence in dict.fromkeys([*remarks, *found.remarks()]):
         warnings.warn(sentence, stacklevel=2)
     names = [trace.name for trace in all_traces]
@@ -207,13 +207,6 @@ def _on_cluster(
         # although a traceback may still name it.
         for future in futures:
             future.release()
-    _, missing = native.left(None)
-    if missing:
-        raise Failure(
-            f"the workers have simulated all, and of {len(missing)} of {len(left)} tasks nothing is "
-            f"in `{folder}`: they see another directory under this name, or somebody has removed it; "
-            "name one that all hosts share, or a store"
-        )
 
 
 def _make(folder: Path) -> None:

@@ -67,7 +67,7 @@ impl Passes {
     /// # Errors
     /// A failure where something cannot be read, or there is no pass.
     pub fn collect(&self) -> Result<Collected> {
-        let names = self.0.names(ENDING)?;
+        let names = self.0.names("", ENDING)?;
         if names.is_empty() {
             return Err(Error::failure(format!(
                 "there are no results of sweeps in `{self}`"
@@ -109,7 +109,9 @@ impl fmt::Display for Passes {
 impl Archive for Passes {
     fn read(&self, workloads: &HashSet<Digest>) -> Result<(Vec<Kept>, usize)> {
         let begins: HashSet<_> = workloads.iter().map(short).collect();
-        let mut names = self.0.names(ENDING)?;
+        // A worker has a single trace, and the folder may have the passes of many.
+        let only = begins.iter().next().filter(|_| begins.len() == 1);
+        let mut names = self.0.names(only.map_or("", String::as_str), ENDING)?;
         names.retain(|name| {
             name.split_once('-')
                 .is_some_and(|(begin, _)| begins.contains(begin))

@@ -61,18 +61,19 @@ impl Folder {
         Err(super::absent(&format!("the folder `{uri}`")))
     }
 
-    /// Returns the names of its files with this ending, in their order; none where it is not there.
+    /// Returns the names of its files with this beginning and ending, in their order; none where it
+    /// is not there. A store is not asked for what has another beginning.
     ///
     /// # Errors
     /// A failure where it cannot be listed.
-    pub fn names(&self, ending: &str) -> Result<Vec<String>> {
+    pub fn names(&self, begin: &str, ending: &str) -> Result<Vec<String>> {
         let names = match &self.place {
             Place::Directory(directory) => names(directory),
             #[cfg(feature = "object-store")]
-            Place::Store(prefix) => prefix.names(),
+            Place::Store(prefix) => prefix.names(begin),
         };
         let mut names = names.or_fail(|| format!("cannot read `{self}`"))?;
-        names.retain(|name| name.ends_with(ending));
+        names.retain(|name| name.starts_with(begin) && name.ends_with(ending));
         names.sort();
         Ok(names)
     }
@@ -163,12 +164,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("results");
         let folder = Folder::of(&path).unwrap();
-        assert_eq!(folder.names("").unwrap(), [""; 0]);
+        assert_eq!(folder.names("", "").unwrap(), [""; 0]);
         assert!(!path.exists());
         for name in ["b.x", "a.x", "c.y"] {
             folder.write(name, name.into()).unwrap();
         }
-        assert_eq!(folder.names(".x").unwrap(), ["a.x", "b.x"]);
+        assert_eq!(folder.names("", ".x").unwrap(), ["a.x", "b.x"]);
+        assert_eq!(folder.names("b", "").unwrap(), ["b.x"]);
         let read = folder.read(vec!["a.x".into(), "gone.x".into()]).unwrap();
         assert_eq!(read, HashMap::from([("a.x".into(), b"a.x".to_vec())]));
     }

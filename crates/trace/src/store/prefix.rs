@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt};
 use tokio::runtime::{Builder, Runtime};
@@ -22,6 +23,8 @@ pub(super) struct Prefix {
     runtime: Runtime,
     store: Arc<dyn ObjectStore>,
     path: Path,
+    /// Whether the store lists its objects in the order of their names.
+    is_ordered: bool,
 }
 
 impl Prefix {
@@ -33,16 +36,33 @@ impl Prefix {
             runtime,
             store: store.into(),
             path,
+            is_ordered: !uri.to_string().starts_with("http"),
         })
     }
 
-    /// Returns the names of its objects behind the path.
-    pub(super) fn names(&self) -> io::Result<Vec<String>> {
-        let list = self.store.list_with_delimiter(Some(&self.path));
-        let list = asked(|| self.runtime.block_on(list))?;
-        let names = list.objects.iter();
-        let names = names.filter_map(|object| object.location.filename());
-        Ok(names.map(str::to_owned).collect())
+    /// Returns the names of its objects behind the path; those with another beginning may be left
+    /// out.
+    pub(super) fn names(&self, begin: &str) -> io::Result<Vec<String>> {
+        if begin.is_empty() || !self.is_ordered {
+            let list = self.store.list_with_delimiter(Some(&self.path));
+            let list = asked(|| self.runtime.block_on(list))?;
+            let names = list.objects.iter();
+            let names = names.filter_map(|object| object.location.filename());
+            return Ok(names.map(str::to_owned).collect());
+        }
+        let list = async {
+            let from = self.object(begin);
+            let mut objects = self.store.list_with_offset(Some(&self.path), &from);
+            let mut names = Vec::new();
+            while let Some(object) = objects.try_next().await? {
+                match object.location.filename() {
+                    Some(name) if name.starts_with(begin) => names.push(name.to_owned()),
+                    _ => break,
+                }
+            }
+            Ok(names)
+        };
+        asked(|| self.runtime.block_on(list))
     }
 
     /// Returns the contents of objects; those that are not there are left out.
