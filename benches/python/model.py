@@ -26,7 +26,7 @@ class Parameters:
     stragglers: float = 0.01
     straggling: float = 4.0
     #: Time of the scheduler for a task, from its coming to its end.
-    scheduler: float = 0.0013
+    scheduler: float = 0.0011
     #: Time of the client to send a task.
     sending: float = 0.0001
     #: Mean time until a worker dies, and until another is in its place; none dies without.
@@ -40,17 +40,17 @@ class Parameters:
     reads: int = 13
     #: Bytes that a task reads for each second that it simulates, and that it writes.
     read: float = 2.5e6
-    written: float = 30e3
-    #: Files that the client reads at once; how often it opens all traces and reads all files.
+    written: float = 50e3
+    #: Traces and files that the client reads at once; how often it opens all traces and reads all files.
     at_once: int = 32
     opening: int = 4
     begins: int = 1
-    ends: int = 2
+    ends: int = 1
     #: Names that one request lists; whether each task lists all.
     names: int = 1000
-    lists_all: bool = True
+    lists_all: bool = False
     #: Time of the client to decode a file.
-    decoding: float = 0.0002
+    decoding: float = 0.0059
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Found:
 def reading(p, files):
     """Returns the client's time to open all traces and to read these files, and its requests."""
     lists = max(1, -(-files // p.names))
-    seconds = p.traces * p.opening * p.latency + lists * p.latency
+    seconds = p.traces * p.opening * p.latency / p.at_once + lists * p.latency
     asked = max(files * p.latency / p.at_once, files / p.requests)
     seconds += max(asked, files * p.written / p.bandwidth) + files * p.decoding
     return seconds, p.traces * p.opening + lists + files

@@ -65,8 +65,8 @@ def simulations(parameters):
     yield "stopped half way, again", whole, half
     dying = model.Parameters(10_000, 1000, lives=3600.0, **parameters)
     yield "a worker lives an hour", dying, model.simulate(dying)
-    listing = model.Parameters(10_000, 1000, **(parameters | {"lists_all": False}))
-    yield "a task lists its trace", listing, model.simulate(listing)
+    listing = model.Parameters(10_000, 1000, **(parameters | {"lists_all": True}))
+    yield "a task lists the folder", listing, model.simulate(listing)
 
 
 def main():

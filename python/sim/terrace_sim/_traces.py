@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
 from operator import index
 from os import PathLike, fspath
@@ -148,7 +149,11 @@ def open(
 def opened(traces: Any) -> list[Trace]:
     """Return all of some traces, or the one that is given."""
     if isinstance(traces, (list, tuple)) and not all(isinstance(one, Integral) for one in traces):
-        return [open(trace) for trace in traces]
+        if not all(isinstance(one, (str, PathLike)) for one in traces):
+            return [open(trace) for trace in traces]
+        # In a store each takes round trips.
+        with ThreadPoolExecutor(32) as threads:
+            return list(threads.map(open, traces))
     return [open(traces)]
 
 

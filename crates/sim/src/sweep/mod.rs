@@ -22,7 +22,7 @@ use terrace_base::{Bytes, Error, Result};
 use terrace_policy::prefetch::Future;
 use terrace_trace::caches;
 use terrace_trace::stamp::{self, Stamp};
-use terrace_trace::{Columns, Digest, Reading};
+use terrace_trace::{Columns, Digest, Meta, Reading};
 
 use crate::pages::Choice;
 use crate::pages::{self, Dram, Foresight, Outcome, PageMachine, Simulated, Survey};
@@ -36,6 +36,9 @@ pub use version::{VERSION, version};
 /// small part of the work (4 took a sixth more processor time, 8 to 32 did not differ), small
 /// enough that stopping a sweep loses little and the machines fit into memory.
 pub const PASS: usize = 16;
+
+/// Traces that are opened at once.
+const OPENED_AT_ONCE: usize = 32;
 
 /// Trace of a sweep.
 #[derive(Clone, Debug)]
@@ -106,7 +109,8 @@ impl<'a> Sweep<'a> {
         archive: &'a dyn Archive,
         watch: Watch,
     ) -> Result<Self> {
-        let tasks = traces.iter().map(|trace| Task::new(trace, watch));
+        let opened = opened(traces)?.into_iter().zip(traces);
+        let tasks = opened.map(|(opened, trace)| Task::new(trace, opened, watch));
         let tasks: Vec<Task> = tasks.collect::<Result<_>>()?;
         let options = options(&tasks, machines);
         let workloads = tasks.iter().map(|task| task.workload).collect();
@@ -223,10 +227,7 @@ struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    fn new(trace: &'a Trace, watch: Watch) -> Result<Self> {
-        let stamp = Stamp::of(&trace.path)?;
-        let source = trace.reading.open(&trace.path, Columns::PAGES)?;
-        let meta = source.meta();
+    fn new(trace: &'a Trace, (stamp, meta): (Stamp, Meta), watch: Watch) -> Result<Self> {
         let digest = match meta.digest {
             Some(digest) => digest,
             None => digest_of(trace, &stamp, watch)?,
@@ -274,6 +275,36 @@ impl Trace {
         let paths = slice::from_ref(&self.path);
         Workload::open(paths, &self.reading, self.limit, columns)
     }
+}
+
+/// Returns how the traces are, and what they say of themselves. Many are opened at once: in a store
+/// each takes round trips.
+fn opened(traces: &[Trace]) -> Result<Vec<(Stamp, Meta)>> {
+    let open = |trace: &Trace| {
+        let stamp = Stamp::of(&trace.path)?;
+        let source = trace.reading.open(&trace.path, Columns::PAGES)?;
+        Ok((stamp, source.meta().clone()))
+    };
+    let found: Vec<OnceLock<Result<_>>> = traces.iter().map(|_| OnceLock::new()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Relaxed);
+            let Some(trace) = traces.get(at) else {
+                break;
+            };
+            found[at].get_or_init(|| open(trace));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..traces.len().min(OPENED_AT_ONCE) {
+            scope.spawn(work);
+        }
+    });
+    let found = found.into_iter();
+    found
+        .map(|one| one.into_inner().expect("all were opened"))
+        .collect()
 }
 
 /// Returns the digest of a trace that does not hold it.

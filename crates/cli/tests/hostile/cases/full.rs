@@ -115,7 +115,7 @@ pub fn cases() -> Vec<Case> {
         // Room for what is finished, and not for the tables.
         case("sweep_tables", "sweep -q --dram 25% a.parquet -o full/out")
             .after(GEN)
-            .small_disk(4096)
+            .small_disk(65536)
             .leaves("full/out.results")
             .failure("what is finished stays in `full/out.results`, and the same sweep goes on"),
         // Room for some of what is finished.
@@ -125,7 +125,7 @@ pub fn cases() -> Vec<Case> {
         )
         .after(GEN)
         .after("trace gen gups --accesses 9 -o b.parquet")
-        .small_disk(4096)
+        .small_disk(65536)
         .leaves("full/out.results")
         .failure("cannot write `full/out.results/")
         .says("what is finished stays in"),
