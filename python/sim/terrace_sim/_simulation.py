@@ -159,6 +159,9 @@ class Bar:
             self._bar.close()
 
     def __call__(self, part: str, done: int, of: int | None) -> None:
+        if not part:
+            # Traces are opened, which is no part of its own.
+            return
         if part != self._part:
             if self._bar is not None:
                 self._bar.close()

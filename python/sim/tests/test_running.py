@@ -70,6 +70,16 @@ def test_progress_is_told(long: ts.Trace, monkeypatch: pytest.MonkeyPatch) -> No
     assert max(steps) > 100_000
 
 
+def test_a_bar_is_told_before_anything_begins() -> None:
+    pytest.importorskip("tqdm")
+    from terrace_sim._simulation import Bar
+
+    with Bar(True) as bar:
+        bar("", 0, None)
+        bar("simulating", 3, 10)
+        assert bar._bar.n == 3
+
+
 def test_results_are_shown(long: ts.Trace) -> None:
     found = ts.pages(long, dram="1000p", memory="pcm", limit=100_000, warmup=20_000)
     page = found._repr_html_()
