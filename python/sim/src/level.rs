@@ -72,14 +72,14 @@ impl Asked {
 }
 
 /// Simulates traces at a level.
-fn simulated<S: Reported>(
+fn simulated<S>(
     py: Python<'_>,
     traces: &[PyRef<'_, Trace>],
     asked: &Asked,
     beside: S::Beside,
 ) -> PyResult<Results>
 where
-    S: Send,
+    S: Reported + Send,
     S::Document: Send + Sync,
 {
     let reading = trace::reading(traces, S::OBJECTS)?;

@@ -19,6 +19,9 @@ use crate::results::Results;
 use crate::stream;
 use crate::trace::{self, Trace};
 
+/// What is not finished: which trace, which machines, and the key of both.
+type Left = (usize, Vec<usize>, String);
+
 /// Traces, machines, and where passes are kept.
 #[pyclass(frozen, module = "terrace_sim._native")]
 pub struct Sweep {
@@ -107,13 +110,8 @@ impl Sweep {
         })
     }
 
-    /// Returns the number of passes that cannot be used, and what is not finished: which trace,
-    /// which machines, and the key of both.
-    fn left(
-        &self,
-        py: Python<'_>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<(usize, Vec<(usize, Vec<usize>, String)>)> {
+    /// Returns the number of passes that cannot be used, and what is not finished.
+    fn left(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<(usize, Vec<Left>)> {
         let found = watched(py, progress.as_ref(), |watch| {
             let traces = self.traces()?;
             let sweep = sim::Sweep::open(&traces, &self.machines, &self.passes, watch)?;
