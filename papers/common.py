@@ -277,6 +277,11 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def gained(slowdown):
+    """Returns the improvement of run time in percent of the baseline's; nothing where there is no ratio."""
+    return "" if slowdown is None else percent(1 - slowdown)
+
+
 def percent(share, sign=False):
     """Writes a share as a percentage, and one that is not there as nothing."""
     # Adding nothing turns -0.0 into 0.0.

@@ -16,7 +16,7 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
 import experiments  # noqa: E402
-from common import mean, percent, table  # noqa: E402
+from common import gained, mean, percent, table  # noqa: E402
 
 RESULTS = FOLDER / "models.json"
 EACH = 4
@@ -39,7 +39,7 @@ def sets_table(before, sets):
     rows = []
     for name, found in before.items():
         for turn, one in found["turns"].items():
-            pairs = [percent(1 - of[key]) for key in ("slowdown", "misses") for of in (one, sets[name]["turns"][turn])]
+            pairs = [gained(of[key]) for key in ("slowdown", "misses") for of in (one, sets[name]["turns"][turn])]
             rows.append([f"{name}, {turn}", found["mixes"], len(sets[name]["mixes"]), *pairs])
     return table(["set, turns", "mixes: before", "mixes: now",
                   *(f"{what} less: {when}" for what in ("run time", "misses") for when in BUILDS.values())], rows)

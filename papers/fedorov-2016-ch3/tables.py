@@ -5,13 +5,8 @@ import json
 import experiments
 import live
 import models
-from common import geometric_mean, known_mean, mean, percent, table
+from common import gained, geometric_mean, known_mean, mean, percent, table
 from experiments import LONG
-
-
-def gained(slowdown):
-    """Returns the improvement of run time in percent of the baseline's; nothing where there is no ratio."""
-    return "" if slowdown is None else percent(1 - slowdown)
 
 
 def title(turn):
