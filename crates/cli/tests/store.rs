@@ -56,7 +56,7 @@ fn a_build_without_object_storage_says_so() {
         let printed = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{printed}");
         let begin = "terrace: the trace `s3://traces/a.parquet` lies in object storage, which this \
-                     build does not read; ";
+                     build does not use; ";
         assert!(printed.starts_with(begin), "{command:?}: {printed}");
     }
 }

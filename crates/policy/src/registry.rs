@@ -103,8 +103,8 @@ pub trait Kind: Sized + 'static {
 /// those of this one.
 ///
 /// # Errors
-/// Returns a message if the name is taken or cannot be part of a list, if the help or the version is
-/// missing, or if no policy can be made of the name alone.
+/// Returns a message if the name is taken or cannot be part of a list, if the help or the version
+/// is missing, or if no policy can be made of the name alone.
 pub fn register<M: Kind + Send + Sync>(
     entry: Entry<M>,
     version: &'static str,
@@ -247,8 +247,8 @@ impl<M: Kind> Spec<M> {
 }
 
 impl<M: 'static> Entry<M> {
-    /// Returns the version that a policy of another crate was registered with. It is empty for ours,
-    /// whose results change with the version of the simulator.
+    /// Returns the version that a policy of another crate was registered with. It is empty for
+    /// ours, whose results change with the version of the simulator.
     pub fn version(&self) -> &'static str {
         let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
         let this = added.iter().find(|one| one.is::<M>(self.name));

@@ -44,8 +44,9 @@ impl Sweep {
         traces: &[sim::Trace],
         is_finished: bool,
         watch: &(dyn Fn(Event) + Sync),
-    ) -> Result<SweepDocument> {
+    ) -> Result<(SweepDocument, usize)> {
         let sweep = sim::Sweep::open(traces, &self.machines, &self.passes, watch)?;
+        let skipped = sweep.skipped();
         let missing = if is_finished { sweep.parts()?.len() } else { 0 };
         if missing > 0 {
             return Err(Error::failure(format!(
@@ -75,7 +76,7 @@ impl Sweep {
             let named = [(Path::new(&trace.name), &*trace.path)].into_iter();
             counted(named, &trace.reading.tallies)
         });
-        Ok(SweepDocument::new(counted.collect(), rows))
+        Ok((SweepDocument::new(counted.collect(), rows), skipped))
     }
 
     fn exception(&self, error: terrace_base::Error) -> PyErr {
@@ -133,12 +134,18 @@ impl Sweep {
         let found = watched(py, progress.as_ref(), |watch| {
             self.simulated(&self.traces()?, is_finished, watch)
         })?;
-        let document =
+        let (document, skipped) =
             found.map_err(|error| policy::raised().unwrap_or_else(|| self.exception(error)))?;
         let names = self.traces.iter().map(|trace| trace.get().named());
         let text = sweep::text(&document.runs, &names.collect::<Vec<_>>());
         let remarks = document.counted.iter().map(Counted::sentence);
-        let remarks = remarks.map(|sentence| in_python(&sentence)).collect();
+        let mut remarks: Vec<_> = remarks.map(|sentence| in_python(&sentence)).collect();
+        remarks.extend((skipped > 0).then(|| {
+            let passes = &self.passes;
+            format!(
+                "in `{passes}` {skipped} damaged files are not used; what is missing is simulated"
+            )
+        }));
         Ok(Results::new(document, text, remarks))
     }
 }

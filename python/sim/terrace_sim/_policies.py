@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from threading import RLock
 
 from . import _native
@@ -106,6 +107,12 @@ def named(policy: type[Replacement]) -> str:
         given = policy.__dict__.get("name")
         name = given or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", policy.__name__).lower()
         name = re.sub(r"[^a-z0-9]+", "-", name).strip("-") if given is None else name
+        if given is not None and not isinstance(given, str):
+            raise UsageError(f"the `name` of the class {policy.__name__} is a text, not {given!r}")
+        if given is not None and _REGISTERED.get(name, (None, ""))[1] == of:
+            # A cell of a notebook that is run again.
+            _register(name, policy, of)
+            return name
         taken, number = name, 1
         # A notebook makes the class of a cell anew each time, and `Lru` is the first that people
         # write.
@@ -140,9 +147,19 @@ def _register(name: str, policy: type[Replacement], of: str) -> None:
     summary = described.splitlines()[0] if described else "a policy of Python"
     if name in _REGISTERED:
         _native.renew(name, of)
-    else:
-        try:
-            _native.register(name, summary, of, policy)
-        except UsageError as error:
-            raise UsageError(f"{policy.__name__}: {error}") from None
+        _REGISTERED[name] = (policy, of)
+        return
     _REGISTERED[name] = (policy, of)
+    try:
+        _native.register(name, summary, of, partial(_made, name))
+    except UsageError as error:
+        del _REGISTERED[name]
+        raise UsageError(f"{policy.__name__}: {error}") from None
+    except BaseException:
+        del _REGISTERED[name]
+        raise
+
+
+def _made(name: str, capacity: int, seed: int) -> Replacement:
+    """Make an object of the class that has a name now."""
+    return _REGISTERED[name][0](capacity, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import warnings
 from collections.abc import Iterator
@@ -120,11 +121,17 @@ def sweep(
             f"{type(machines).__name__}"
         )
     limit = checked_limit(limit)
+    traces = list(traces) if isinstance(traces, Iterator) else traces
+    if isinstance(traces, (list, tuple)) and not traces:
+        raise UsageError("no trace is given: the list is empty")
     all_traces = opened(traces)
     folder = _folder(results)
     with Bar(progress) as bar:
         settings = asked(machines._texts, limit, machines._memories, None)
         native = _native.Sweep([trace._native for trace in all_traces], settings, folder)
+        if "://" not in folder:
+            # Workers make no directory: one that does not see this one would make another.
+            _make(Path(folder))
         remarks: list[str] = []
         if client is not None:
             classes = {
@@ -147,11 +154,12 @@ def collect(results: _Path) -> Collected:
     Raises:
         Failure: there are none, or they cannot be read.
     """
-    found = _native.collect(fspath(results))
+    folder = _folder(results)
+    found = _native.collect(folder)
     if found.skipped:
         files = "a file is" if found.skipped == 1 else f"{found.skipped} files are"
         warnings.warn(
-            f"in `{fspath(results)}` {files} damaged or of another version, and left out",
+            f"in `{folder}` {files} damaged or of another version, and left out",
             stacklevel=2,
         )
     return Collected(found)
@@ -159,10 +167,10 @@ def collect(results: _Path) -> Collected:
 
 def _folder(results: _Path) -> str:
     """Return the folder under a name that is the same in every directory."""
-    name = fspath(results)
-    if not isinstance(name, str):
-        raise UsageError("`results` is the path of a directory, or a URI, as a text")
-    return name if "://" in name else str(Path(name).absolute())
+    name = fspath(results) if isinstance(results, (str, PathLike)) else None
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"`results` is the path of a directory, or a URI, not {results!r}")
+    return name if "://" in name else str(Path(name).expanduser().absolute())
 
 
 def _on_cluster(
@@ -172,11 +180,10 @@ def _on_cluster(
     distributed = library("distributed", "cluster")
     if not isinstance(client, distributed.Client) or client.asynchronous:
         raise UsageError("`client` is a `distributed.Client` that is not asynchronous")
+    if client.status != "running":
+        raise UsageError(f"the client is not connected to its cluster: it is {client.status}")
     files = [trace.__reduce__()[1] for trace in traces]
     folder = common[-1]
-    if "://" not in folder:
-        # Workers make no directory: one that does not see this one would make another.
-        _make(Path(folder))
     skipped, left = native.left(bar)
     if skipped:
         yield f"in `{folder}` {skipped} damaged files are not used; what is missing is simulated"
@@ -214,20 +221,22 @@ def _make(folder: Path) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise Failure(f"cannot make the directory `{folder}`: {error.strerror}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Failure(f"the directory `{folder}` may not be written")
 
 
 def _result(future: Any, sentences: list[str], folder: str) -> list[str]:
     """Return what a task has returned, or raise why it has failed."""
     stays = f"what is finished stays in `{folder}`, and the same sweep goes on from there"
     if future.cancelled():
-        raise Failure(f"the cluster has given a task up; {stays}")
+        raise Failure(f"the cluster has given a task up, or is gone; {stays}")
     if future.status != "error":
         return sentences
     error = future.exception()
     if isinstance(error, library("distributed", "cluster").scheduler.KilledWorker):
         raise Failure(
-            f"workers died again and again while they simulated the same task, as they do where "
-            f"memory is short; {stays}"
+            f"workers died again and again while they simulated the same task, as they do where memory "
+            f"is short, or where a policy ends the process; {stays}"
         ) from error
     if isinstance(error, _native.TerraceError) and "what is finished stays" not in str(error):
         raise type(error)(f"{error}; {stays}") from error

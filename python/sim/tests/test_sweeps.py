@@ -329,6 +329,28 @@ def test_a_folder_that_workers_do_not_see(traces: list[str], tmp_path: Path, clu
         ts.sweep(traces, grid, results=results, client=cluster)
 
 
+def test_a_cell_that_is_run_again_is_the_same_policy(traces: list[str], tmp_path: Path) -> None:
+    code = "class Again(Last):\n    name = 'again'\n    keep = {}\n"
+    for keep, names in ((1, {"again"}), (1, {"again"}), (2, {"again-2"})):
+        cell: dict[str, Any] = {"Last": Last, "__name__": "__main__"}
+        exec(code.format(keep), cell)
+        grid = ts.grid(dram="10%", replacement=cell["Again"], memory="pcm")
+        found = ts.sweep(traces[0], grid, results=tmp_path)
+        assert set(found.to_polars()["replacement"]) == names
+    assert len(passes(tmp_path)) == 2
+
+
+def test_damaged_files_are_told_and_made_anew(traces: list[str], tmp_path: Path) -> None:
+    grid = ts.grid(dram="10%", memory="pcm")
+    whole = ts.sweep(traces[0], grid, results=tmp_path)
+    [file] = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.warns(UserWarning, match="1 damaged files are not used"):
+        found = ts.sweep(traces[0], grid, results=tmp_path)
+    assert found.to_json() == whole.to_json()
+    assert not ts.sweep(iter(traces[:1]), grid, results=tmp_path).remarks
+
+
 def test_what_is_wrong_is_one_sentence(traces: list[str], tmp_path: Path) -> None:
     grid = ts.grid(dram="10%")
     with pytest.raises(ts.UsageError, match="there is no replacement policy"):
@@ -337,12 +359,17 @@ def test_what_is_wrong_is_one_sentence(traces: list[str], tmp_path: Path) -> Non
         ts.sweep(traces, {"dram": "10%"}, results=tmp_path / "r")  # type: ignore[arg-type]
     with pytest.raises(ts.UsageError, match="not asynchronous"):
         ts.sweep(traces, grid, results=tmp_path / "r", client="tcp://nowhere")
+    for wrong in (None, 3, b"r", ""):
+        with pytest.raises(ts.UsageError, match="`results` is the path"):
+            ts.sweep(traces, grid, results=wrong)  # type: ignore[arg-type]
+        with pytest.raises(ts.UsageError, match="`results` is the path"):
+            ts.collect(wrong)  # type: ignore[arg-type]
     with pytest.raises(ts.Failure, match="there are no results"):
         ts.collect(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ts.UsageError, match="is not a directory"):
         ts.sweep(traces, grid, results=tmp_path / "file")
-    with pytest.raises(ts.UsageError, match="there is no access"):
+    with pytest.raises(ts.UsageError, match="no trace is given"):
         ts.sweep([], grid, results=tmp_path / "r")
     with pytest.raises(ts.Failure, match="cannot"):
         ts.sweep(traces, grid, results=tmp_path / "none" / "r")

@@ -136,13 +136,20 @@ fn present<T>(read: io::Result<T>) -> Option<io::Result<T>> {
     }
 }
 
-/// Returns the names of the files of a directory, as far as they are texts.
+/// Returns the names of the regular files of a directory, as far as they are texts.
 fn names(directory: &Path) -> io::Result<Vec<String>> {
     let Some(files) = present(fs::read_dir(directory)) else {
         return Ok(Vec::new());
     };
-    let names = files?.map(|file| file.map(|file| file.file_name().into_string().ok()));
-    names.filter_map(io::Result::transpose).collect()
+    let mut names = Vec::new();
+    for file in files? {
+        let file = file?;
+        // Reading a pipe of somebody's would wait for ever.
+        if file.path().metadata().is_ok_and(|found| found.is_file()) {
+            names.extend(file.file_name().into_string().ok());
+        }
+    }
+    Ok(names)
 }
 
 /// Makes a directory, unless it is there.
@@ -169,6 +176,7 @@ mod tests {
         for name in ["b.x", "a.x", "c.y"] {
             folder.write(name, name.into()).unwrap();
         }
+        fs::create_dir(path.join("directory.x")).unwrap();
         assert_eq!(folder.names("", ".x").unwrap(), ["a.x", "b.x"]);
         assert_eq!(folder.names("b", "").unwrap(), ["b.x"]);
         let read = folder.read(vec!["a.x".into(), "gone.x".into()]).unwrap();
