@@ -88,8 +88,8 @@ impl Rows {
         self.write(message, metadata, None).map_err(told)
     }
 
-    /// Returns the same for one of many files: its columns are described once, and not a second time
-    /// in Arrow's words. The last entry of its metadata is made of what stands before all metadata:
+    /// Returns the same for one of many files: its columns are described once, and not a second
+    /// time in Arrow's words. The last entry of its metadata is made of what stands before all metadata:
     /// the rows as the file has them.
     ///
     /// # Errors

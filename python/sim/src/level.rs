@@ -114,9 +114,10 @@ pub fn use_threads(number: usize) {
     THREADS.store(number, Ordering::Relaxed);
 }
 
-/// Works with so many threads, which end with it; 0 for as many as there are processors. Each
-/// has a state of the interpreter from its begin to its end: otherwise one would be made and dropped for each call of a policy of Python, which costs
-/// several microseconds. And the child of a fork, which has no threads, gets some of its own.
+/// Works with so many threads, which end with it; 0 for as many as there are processors. Each has
+/// a state of the interpreter from its begin to its end: otherwise one would be made and dropped
+/// for each call of a policy of Python, which costs several microseconds. And the child of a fork,
+/// which has no threads, gets some of its own.
 pub fn with_threads<T: Send>(number: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let threads = ThreadPoolBuilder::new()
         .num_threads(number)
@@ -128,8 +129,8 @@ pub fn with_threads<T: Send>(number: usize, work: impl FnOnce() -> Result<T> + S
     done.map_err(|error| Error::failure(format!("cannot start the threads: {error}")))?
 }
 
-/// Works in a thread of its own without the interpreter's lock, until it ends or a signal handler of
-/// Python raises an exception.
+/// Works in a thread of its own without the interpreter's lock, until it ends or a signal handler
+/// of Python raises an exception.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,

@@ -172,8 +172,8 @@ impl Part {
         range: &Bound<'py, PySlice>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let room = self.bytes.bind(py);
-        // SAFETY: the interpreter's lock is held, and no code of Python runs before the copy is made;
-        // its views of the rest are read-only, and keep it from being resized.
+        // SAFETY: the interpreter's lock is held, and no code of Python runs before the copy is
+        // made; its views of the rest are read-only, and keep it from being resized.
         let room = unsafe { room.as_bytes_mut() };
         room[begin..begin + bytes.len()].copy_from_slice(bytes);
         self.values.bind(py).get_item(range)

@@ -129,11 +129,10 @@ def sweep(
     with Bar(progress) as bar:
         settings = asked(machines._texts, limit, machines._memories, None)
         native = _native.Sweep([trace._native for trace in all_traces], settings, folder)
-        if "://" not in folder:
-            # Workers make no directory: one that does not see this one would make another.
-            _make(Path(folder))
         remarks: list[str] = []
-        if client is not None:
+        if client is None:
+            _make(folder)
+        else:
             classes = {
                 name: (policy, version(policy)) for name, policy in machines._policies.items()
             }
@@ -184,6 +183,8 @@ def _on_cluster(
         raise UsageError(f"the client is not connected to its cluster: it is {client.status}")
     files = [trace.__reduce__()[1] for trace in traces]
     folder = common[-1]
+    # Workers make no directory: one that does not see this one would make another.
+    _make(folder)
     skipped, left = native.left(bar)
     if skipped:
         yield f"in `{folder}` {skipped} damaged files are not used; what is missing is simulated"
@@ -216,9 +217,12 @@ def _on_cluster(
             future.release()
 
 
-def _make(folder: Path) -> None:
+def _make(folder: str) -> None:
+    """Make the directory, unless it is there, or a store."""
+    if "://" in folder:
+        return
     try:
-        folder.mkdir(exist_ok=True)
+        Path(folder).mkdir(exist_ok=True)
     except OSError as error:
         raise Failure(f"cannot make the directory `{folder}`: {error.strerror}") from None
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -1,7 +1,7 @@
 //! Passes of sweeps as Parquet files in a folder, which any number of sweeps share, from any host.
 //!
-//! A file is named by the keys of its workload and of its pass. Its rows are those of the table of a
-//! sweep, for any program that reads Parquet. A later sweep needs more than what is in them, with
+//! A file is named by the keys of its workload and of its pass. Its rows are those of the table of
+//! a sweep, for any program that reads Parquet. A later sweep needs more than what is in them, with
 //! every figure as it was: that is in the metadata as text of base 64, in postcard's format, which
 //! unlike JSON has infinities. A digest of the rows and of this tells what is damaged.
 

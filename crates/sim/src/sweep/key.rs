@@ -182,7 +182,7 @@ pub(super) mod tests {
         assert_eq!(keys[0], keys[1]);
     }
 
-    /// The version of a policy of another crate is all that tells its decisions from those of before.
+    /// The version of a policy of another crate is all that tells its decisions from earlier ones.
     #[test]
     fn the_version_of_a_policy_is_in_the_key() {
         let mut entry = terrace_policy::replacement::lru::ENTRY;

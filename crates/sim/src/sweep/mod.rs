@@ -1,8 +1,8 @@
 //! Sweep: simulation of every trace on every machine, which can be stopped and resumed.
 //!
-//! Unlike in [`crate::pages::run`], each trace is a workload of its own. What is finished goes to an
-//! [`Archive`], where every later sweep finds it. Results do not depend on the number of processors,
-//! nor on how often a sweep was stopped, nor on what other sweeps do with the archive.
+//! Unlike in [`crate::pages::run`], each trace is a workload of its own. What is finished goes to
+//! an [`Archive`], where every later sweep finds it. Results do not depend on the number of
+//! processors, nor on how often a sweep was stopped, nor on what other sweeps do with the archive.
 
 mod finished;
 mod key;
@@ -153,8 +153,8 @@ impl<'a> Sweep<'a> {
         self.resumed
     }
 
-    /// Returns the number of passes in the archive that are not used: they are damaged or of another
-    /// version.
+    /// Returns the number of passes in the archive that are not used: they are damaged or of
+    /// another version.
     pub fn skipped(&self) -> usize {
         self.finished().skipped()
     }
@@ -164,7 +164,7 @@ impl<'a> Sweep<'a> {
         self.left
     }
 
-    /// Returns what is not finished, in parts that can be simulated apart: a pass over a trace each.
+    /// Returns what is not finished, in parts that can be simulated apart, each a pass over a trace.
     ///
     /// # Errors
     /// A usage error where DRAM is too large.

@@ -7,8 +7,8 @@ use terrace_base::{self as base, Error, Result};
 /// Name of the results within a directory.
 const NAME: &str = "sweep";
 
-/// Paths of the results: `NAME.parquet` and `NAME.csv`, and where passes are kept, `NAME.results` if
-/// nothing else is asked for.
+/// Paths of the results: `NAME.parquet` and `NAME.csv`, and where passes are kept, `NAME.results`
+/// if nothing else is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// Results as a Parquet table.
