@@ -89,8 +89,8 @@ impl Rows {
     }
 
     /// Returns the same for one of many files: its columns are described once, and not a second
-    /// time in Arrow's words. The last entry of its metadata is made of what stands before all metadata:
-    /// the rows as the file has them.
+    /// time in Arrow's words. The last entry of its metadata is made of what stands before all
+    /// metadata: the rows as the file has them.
     ///
     /// # Errors
     /// A failure if the file cannot be made.

@@ -164,7 +164,7 @@ impl<'a> Sweep<'a> {
         self.left
     }
 
-    /// Returns what is not finished, in parts that can be simulated apart, each a pass over a trace.
+    /// Returns what is not finished, in parts that can be simulated apart: each is one pass.
     ///
     /// # Errors
     /// A usage error where DRAM is too large.
