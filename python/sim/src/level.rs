@@ -1,7 +1,7 @@
 //! Simulations of all levels.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
@@ -53,8 +53,7 @@ pub struct Asked {
     /// Accesses of each trace at most.
     pub limit: Option<u64>,
     memories: Option<PathBuf>,
-    /// What is told how far it is.
-    pub progress: Option<Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
 }
 
 impl Asked {
@@ -93,7 +92,7 @@ where
     let (simulation, mut remarks) = asked
         .simulation::<S>(beside)
         .map_err(|error| policy::raised().unwrap_or_else(|| exception(error)))?;
-    let (document, read) = watched(py, asked.progress.as_ref(), move |watch| {
+    let (document, read) = watched(py, 0, asked.progress.as_ref(), move |watch| {
         let results = simulate(simulation, &mut traces, watch)?;
         let read = counted(traces.named_places(), &traces.reading.tallies);
         Ok((S::document(traces.names(), read.clone(), results), read))
@@ -103,15 +102,6 @@ where
     let remarks = remarks.iter().map(|sentence| in_python(sentence));
     let text = S::text(&document);
     Ok(Results::new(document, text, remarks.collect()))
-}
-
-/// Threads of a simulation; 0 for as many as there are processors.
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-/// Has simulations of this process use so many threads.
-#[pyfunction]
-pub fn use_threads(number: usize) {
-    THREADS.store(number, Ordering::Relaxed);
 }
 
 /// Works with so many threads, which end with it; 0 for as many as there are processors. Each has
@@ -129,10 +119,11 @@ pub fn with_threads<T: Send>(number: usize, work: impl FnOnce() -> Result<T> + S
     done.map_err(|error| Error::failure(format!("cannot start the threads: {error}")))?
 }
 
-/// Works in a thread of its own without the interpreter's lock, until it ends or a signal handler
-/// of Python raises an exception.
+/// Works with so many threads, without the interpreter's lock, until it ends or a signal handler of
+/// Python raises an exception.
 pub fn watched<T: Send>(
     py: Python<'_>,
+    threads: usize,
     progress: Option<&Py<PyAny>>,
     work: impl FnOnce(&(dyn Fn(Event) + Sync)) -> Result<T> + Send,
 ) -> PyResult<Result<T>> {
@@ -151,7 +142,7 @@ pub fn watched<T: Send>(
     std::thread::scope(|scope| {
         let worker = Builder::new().stack_size(STACK).spawn_scoped(scope, || {
             let _ended = ended;
-            with_threads(THREADS.load(Ordering::Relaxed), || work(&watch))
+            with_threads(threads, || work(&watch))
         })?;
         let mut interrupted = Ok(());
         while let Err(RecvTimeoutError::Timeout) = py.detach(|| waited(&end)) {

@@ -20,7 +20,7 @@ mod _native {
     #[pymodule_export]
     use crate::error::{Failure, TerraceError, UsageError};
     #[pymodule_export]
-    use crate::level::{curve, files, llc, mix, pages, settings, use_threads};
+    use crate::level::{curve, files, llc, mix, pages, settings};
     #[pymodule_export]
     use crate::policy::{policies, register, renew};
     #[pymodule_export]

@@ -79,6 +79,16 @@ impl Sweep {
         Ok((SweepDocument::new(counted.collect(), rows), skipped))
     }
 
+    /// Says how many passes cannot be used; nothing where all can.
+    fn unused(&self, skipped: usize) -> Option<String> {
+        let passes = &self.passes;
+        (skipped > 0).then(|| {
+            format!(
+                "in `{passes}` {skipped} damaged files are not used; what is missing is simulated"
+            )
+        })
+    }
+
     fn exception(&self, error: terrace_base::Error) -> PyErr {
         let named = self.traces.iter();
         exception(&named.fold(error, |error, trace| trace.get().by_name(&error)))
@@ -111,27 +121,33 @@ impl Sweep {
         })
     }
 
-    /// Returns the number of passes that cannot be used, and what is not finished.
-    fn left(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<(usize, Vec<Left>)> {
-        let found = watched(py, progress.as_ref(), |watch| {
+    /// Returns a sentence on passes that cannot be used, if there are any, and what is not finished.
+    fn left(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Option<String>, Vec<Left>)> {
+        let found = watched(py, 0, progress.as_ref(), |watch| {
             let traces = self.traces()?;
             let sweep = sim::Sweep::open(&traces, &self.machines, &self.passes, watch)?;
             Ok((sweep.skipped(), sweep.parts()?))
         })?;
         let (skipped, parts) = found.map_err(|error| self.exception(error))?;
         let part = |part: SweepPart| (part.trace, part.machines, part.key.to_string());
-        Ok((skipped, parts.into_iter().map(part).collect()))
+        Ok((self.unused(skipped), parts.into_iter().map(part).collect()))
     }
 
-    /// Simulates what is not finished; where all of it should be, that is an error.
-    #[pyo3(signature = (progress, is_finished=false))]
+    /// Simulates what is not finished; where all of it should be, that is an error. It works with so
+    /// many threads; 0 for as many as there are processors.
+    #[pyo3(signature = (progress, is_finished=false, threads=0))]
     fn run(
         &self,
         py: Python<'_>,
         progress: Option<Py<PyAny>>,
         is_finished: bool,
+        threads: usize,
     ) -> PyResult<Results> {
-        let found = watched(py, progress.as_ref(), |watch| {
+        let found = watched(py, threads, progress.as_ref(), |watch| {
             self.simulated(&self.traces()?, is_finished, watch)
         })?;
         let (document, skipped) =
@@ -140,12 +156,7 @@ impl Sweep {
         let text = sweep::text(&document.runs, &names.collect::<Vec<_>>());
         let remarks = document.counted.iter().map(Counted::sentence);
         let mut remarks: Vec<_> = remarks.map(|sentence| in_python(&sentence)).collect();
-        remarks.extend((skipped > 0).then(|| {
-            let passes = &self.passes;
-            format!(
-                "in `{passes}` {skipped} damaged files are not used; what is missing is simulated"
-            )
-        }));
+        remarks.extend(self.unused(skipped));
         Ok(Results::new(document, text, remarks))
     }
 }

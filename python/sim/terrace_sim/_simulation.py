@@ -31,7 +31,7 @@ def simulated(
 
     It is called by what a user calls, at whose line the warnings are.
     """
-    given = texts(settings)
+    given, _ = texts(settings)
     limit, memories = checked_limit(limit), checked_memories(memories)
     with Bar(progress) as bar:
         found = simulate(traces, asked(given, limit, memories, bar))
@@ -52,26 +52,21 @@ def asked(
     }
 
 
-def texts(settings: dict[str, Any]) -> dict[str, str]:
-    """Return the values of settings as they are written on the command line."""
+def texts(settings: dict[str, Any]) -> tuple[dict[str, str], dict[str, type[Replacement]]]:
+    """Return the values of settings as they are written on the command line.
+
+    The classes among them are returned as well, by the names of their policies.
+    """
     given: dict[str, str] = {}
+    classes: dict[str, type[Replacement]] = {}
     for name, value in settings.items():
         name = name.replace("-", "_")
         if value is None:
             continue
         if name in given:
             raise UsageError(f"`{name}` is given twice")
-        given[name] = _text(name, value)
-    return given
-
-
-def policies(settings: dict[str, Any]) -> dict[str, type[Replacement]]:
-    """Return the classes among the values of settings, by the names of their policies."""
-    values: list[Any] = []
-    for value in settings.values():
-        values.extend(value if isinstance(value, (list, tuple)) else [value])
-    classes = [one for one in values if isinstance(one, type) and issubclass(one, Replacement)]
-    return {named(policy): policy for policy in classes}
+        given[name] = _text(name, value, classes)
+    return given, classes
 
 
 def checked_limit(limit: Any) -> int | None:
@@ -106,20 +101,22 @@ def _call(
     return f"terrace_sim.{level}({', '.join(words)})"
 
 
-def _text(name: str, value: Any) -> str:
-    """Return a value as it is written on the command line."""
+def _text(name: str, value: Any, classes: dict[str, type[Replacement]]) -> str:
+    """Return a value as it is written on the command line, and keep a class that it has."""
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if isinstance(value, str):
         return value
     if isinstance(value, type) and issubclass(value, Replacement):
-        return named(value)
+        policy = named(value)
+        classes[policy] = value
+        return policy
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
-        texts = [_text(name, one) for one in value]
+        texts = [_text(name, one, classes) for one in value]
         if not texts:
             raise UsageError(f"`{name}` has no value: the list is empty")
         return ",".join(texts)

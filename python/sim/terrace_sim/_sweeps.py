@@ -14,7 +14,7 @@ from . import _native
 from ._native import Failure, UsageError
 from ._policies import Replacement, register_as, version
 from ._results import Results
-from ._simulation import Bar, asked, checked_limit, checked_memories, policies, texts
+from ._simulation import Bar, asked, checked_limit, checked_memories, texts
 from ._table import Table, library
 from ._traces import opened, reopened
 
@@ -31,8 +31,7 @@ class Grid:
     def __init__(self, memories: _Path | None, settings: dict[str, Any]) -> None:
         """Check the settings; `grid` calls this."""
         self._memories = checked_memories(memories)
-        self._texts = texts(settings)
-        self._policies = policies(settings)
+        self._texts, self._policies = texts(settings)
         self._machines, self._idle = _native.machines(asked(self._texts, None, memories, None))
 
     def __len__(self) -> int:
@@ -185,9 +184,9 @@ def _on_cluster(
     folder = common[-1]
     # Workers make no directory: one that does not see this one would make another.
     _make(folder)
-    skipped, left = native.left(bar)
-    if skipped:
-        yield f"in `{folder}` {skipped} damaged files are not used; what is missing is simulated"
+    unused, left = native.left(bar)
+    if unused:
+        yield unused
     if not left:
         return
     # The scheduler makes all objects that it is sent. It gets texts of traces, so that it opens none,
@@ -249,15 +248,12 @@ def _result(future: Any, sentences: list[str], folder: str) -> list[str]:
 
 def _part(file: tuple[Any, ...], machines: list[int], common: bytes) -> list[str]:
     """Simulate a part of a sweep on a worker; return sentences on how the trace was read."""
-    from distributed import get_worker
-
     made: _Common = pickle.loads(common)
     settings, classes, limit, memories, folder = made
     if "://" not in folder and not Path(folder).is_dir():
         raise Failure(
             f"a worker does not see the directory `{folder}`; name one that all hosts share, or a store"
         )
-    _native.use_threads(get_worker().state.nthreads)
     for name, (policy, expected) in classes.items():
         if version(policy) != expected:
             raise Failure(
@@ -267,4 +263,5 @@ def _part(file: tuple[Any, ...], machines: list[int], common: bytes) -> list[str
         register_as(name, policy)
     asked_for = asked(settings, limit, memories, None)
     native = _native.Sweep([reopened(*file)._native], asked_for, folder, machines)
-    return native.run(None).remarks()
+    # The worker has a thread for each of its tasks.
+    return native.run(None, threads=1).remarks()
