@@ -75,6 +75,6 @@ Examples:
 
 All figures are simulated. What is finished is kept in NAME.results, a Parquet file for up to 16
 machines. Later sweeps take from it what they need, and any number of sweeps may use it at once;
-remove it when none is to come. Digests of traces that hold none are kept in TERRACE_CACHE, else ~/.cache/terrace.
-All processors are used; RAYON_NUM_THREADS=N uses fewer. The columns are listed by
+remove it when none is to come. Digests of traces that hold none are kept in TERRACE_CACHE, else
+~/.cache/terrace. All processors are used; RAYON_NUM_THREADS=N uses fewer. The columns are listed by
 `terrace list columns`.";

@@ -149,7 +149,12 @@ impl PassFile {
         let trace = traces.value(0).to_owned();
         let (mut parts, mut at) = (Vec::new(), 0);
         let mut begin = None;
-        for (machine, rows_of_it) in self.kept.machines.iter().map(|(key, o)| (key, number(o))) {
+        for (machine, rows_of_it) in self
+            .kept
+            .machines
+            .iter()
+            .map(|(key, outcome)| (key, outcome.rows()))
+        {
             if known.insert((self.kept.workload, *machine)) {
                 begin.get_or_insert(at);
             } else if let Some(begin) = begin.take() {
@@ -162,11 +167,6 @@ impl PassFile {
         let part = |(begin, end)| (trace.clone(), rows.slice(begin, end - begin));
         parts.map(part).collect()
     }
-}
-
-/// Returns the number of rows that a machine has.
-fn number(outcome: &terrace_sim::pages::Outcome) -> usize {
-    outcome.schemes.len().max(1)
 }
 
 /// Returns the beginning of a key, which is enough to tell it from others.
@@ -229,7 +229,7 @@ fn rows(bytes: Bytes, columns: &SchemaRef, kept: &Kept) -> Option<RecordBatch> {
     let number: usize = kept
         .machines
         .iter()
-        .map(|(_, outcome)| number(outcome))
+        .map(|(_, outcome)| outcome.rows())
         .sum();
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).ok()?;
     let mut reader = reader.with_batch_size(number.max(1)).build().ok()?;

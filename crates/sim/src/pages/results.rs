@@ -308,11 +308,18 @@ fn rank() -> Vec<Field<Rank>> {
     }
 }
 
+impl Outcome {
+    /// Returns the number of rows that a table has of it, see [`Simulated::by_scheme`].
+    pub fn rows(&self) -> usize {
+        self.schemes.len().max(1)
+    }
+}
+
 impl Simulated {
     /// Returns the same machine with the results of each write scheme by themselves, for rows of a
     /// table; the machine as it is if there are none.
     pub fn by_scheme(&self) -> Vec<Self> {
-        if self.outcome.schemes.len() < 2 {
+        if self.outcome.rows() == 1 {
             return vec![self.clone()];
         }
         let alone = |scheme: &SchemeOutcome| {
