@@ -2,6 +2,7 @@
 
 pub mod admission;
 pub mod cache;
+pub mod control;
 pub mod eviction;
 mod list;
 pub mod llc;

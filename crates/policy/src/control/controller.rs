@@ -1,0 +1,120 @@
+//! A policy with the rules that hold for all of them, and the counts of its decisions.
+
+use std::time::Duration;
+
+use super::{Control, Reason, Seen, Step};
+use crate::page::PAGE_BYTES;
+
+/// A decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What a driver does next.
+    pub step: Step,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Counts of decisions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decisions {
+    /// Looks.
+    pub looks: u64,
+    /// Decisions to reclaim.
+    pub reclaims: u64,
+    /// Bytes of these.
+    pub reclaimed: u64,
+    /// Decisions to give back.
+    pub returns: u64,
+    /// Bytes of these.
+    pub returned: u64,
+    /// Looks at which something would have been reclaimed, and the budget of writes was spent.
+    pub unpaid: u64,
+    /// Looks at which the machine was short of memory.
+    pub short: u64,
+}
+
+/// A control policy, and the rules that hold for all.
+pub struct Controller {
+    policy: Box<dyn Control>,
+    decisions: Decisions,
+}
+
+impl Controller {
+    pub(super) fn new(policy: Box<dyn Control>) -> Self {
+        Self {
+            policy,
+            decisions: Decisions::default(),
+        }
+    }
+
+    /// Time between two looks.
+    pub fn every(&self) -> Duration {
+        self.policy.every()
+    }
+
+    /// What was decided so far.
+    pub fn decisions(&self) -> Decisions {
+        self.decisions
+    }
+
+    /// Handles a look. `allowance` is the number of bytes that the budget of writes pays for now;
+    /// `None` if there is no budget. Steps are whole pages; of less than one nothing is left.
+    pub fn look(&mut self, seen: &Seen, allowance: Option<u64>) -> Decision {
+        let (step, reason) = self.policy.look(seen);
+        let decision = decide(step, reason, seen, allowance);
+        self.count(decision);
+        decision
+    }
+
+    fn count(&mut self, decision: Decision) {
+        let counts = &mut self.decisions;
+        counts.looks += 1;
+        counts.short += u64::from(decision.reason == Reason::Short);
+        counts.unpaid += u64::from(decision.reason == Reason::Writes);
+        match decision.step {
+            Step::Reclaim(bytes) => {
+                counts.reclaims += 1;
+                counts.reclaimed += bytes;
+            }
+            Step::GiveBack(bytes) => {
+                counts.returns += 1;
+                counts.returned += bytes;
+            }
+            Step::Hold => {}
+        }
+    }
+}
+
+/// Holds what a policy answered to the rules.
+fn decide(step: Step, reason: Reason, seen: &Seen, allowance: Option<u64>) -> Decision {
+    let pages = |bytes: u64| bytes - bytes % PAGE_BYTES;
+    let hold = |reason| Decision {
+        step: Step::Hold,
+        reason,
+    };
+    match step {
+        Step::Hold => hold(reason),
+        // Who reclaims on a machine that is short of memory competes with the kernel, and who
+        // gives back takes what others need.
+        _ if seen.short => hold(Reason::Short),
+        Step::Reclaim(bytes) => {
+            let bytes = pages(bytes.min(seen.resident));
+            let paid = bytes.min(pages(allowance.unwrap_or(u64::MAX)));
+            match (bytes, paid) {
+                (0, _) => hold(reason),
+                (_, 0) => hold(Reason::Writes),
+                (_, paid) => Decision {
+                    step: Step::Reclaim(paid),
+                    reason,
+                },
+            }
+        }
+        Step::GiveBack(bytes) => match pages(bytes.min(seen.swapped)) {
+            0 => hold(reason),
+            bytes => Decision {
+                step: Step::GiveBack(bytes),
+                reason,
+            },
+        },
+    }
+}
