@@ -1,0 +1,109 @@
+//! Laws that hold for every policy, or for `slowdown` at any looks.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use terrace_policy::control::budget::Budget;
+use terrace_policy::control::{REGISTRY, Reason, Spec, Step};
+
+use crate::looks::looks;
+
+proptest! {
+    #[test]
+    fn nothing_happens_on_a_machine_that_is_short(looks in looks()) {
+        for entry in REGISTRY {
+            let mut controller = Spec::parse(entry.name).unwrap().controller().unwrap();
+            for seen in &looks {
+                let decision = controller.look(seen, None);
+                prop_assert!(!seen.short || decision.step == Step::Hold, "{}: {decision:?}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_is_of_whole_pages_that_are_there(looks in looks(), allowance in 0..1_u64 << 30) {
+        for entry in REGISTRY {
+            let mut controller = Spec::parse(entry.name).unwrap().controller().unwrap();
+            for seen in &looks {
+                let (bytes, most) = match controller.look(seen, Some(allowance)).step {
+                    Step::Reclaim(bytes) => (bytes, seen.resident.min(allowance)),
+                    Step::GiveBack(bytes) => (bytes, seen.swapped),
+                    Step::Hold => continue,
+                };
+                prop_assert!(bytes > 0 && bytes % 4096 == 0 && bytes <= most, "{}", entry.name);
+            }
+        }
+    }
+
+    /// As long as no more than a window is owed, which is forgiven.
+    #[test]
+    fn slowdown_takes_only_from_who_has_saved(looks in looks()) {
+        let goal = 0.02;
+        let mut controller = Spec::parse("slowdown").unwrap().controller().unwrap();
+        let (mut before, mut lost) = (Duration::ZERO, Duration::ZERO);
+        for seen in &looks {
+            lost += seen.stalled.min(seen.time - before);
+            before = seen.time;
+            if lost > Duration::from_secs(60) {
+                break;
+            }
+            if let Step::Reclaim(_) = controller.look(seen, None).step {
+                let earned = seen.time.mul_f64(goal);
+                prop_assert!(lost <= earned, "{lost:?} of {earned:?} at {:?}", seen.time);
+            }
+        }
+    }
+
+    #[test]
+    fn slowdown_gives_back_at_the_first_look_of_a_burst(looks in looks()) {
+        let mut controller = Spec::parse("slowdown").unwrap().controller().unwrap();
+        let mut before = Duration::ZERO;
+        for seen in &looks {
+            let passed = seen.time - before;
+            before = seen.time;
+            let decision = controller.look(seen, None);
+            let is_burst = seen.stalled.min(passed) > passed.mul_f64(0.081);
+            if is_burst && !seen.short && seen.swapped >= 1 << 33 && seen.resident >= 1 << 20 {
+                prop_assert!(matches!(decision.step, Step::GiveBack(_)), "{decision:?}");
+                prop_assert_eq!(decision.reason, Reason::Stalls);
+            }
+        }
+    }
+
+    /// However the others write, each has what came in for it and was not used, up to a burst.
+    #[test]
+    fn no_service_spends_what_another_needs(
+        writes in prop::collection::vec((0..100_u64, 1..4_usize, 0..100_000_u64), 1..100),
+    ) {
+        let burst = 100;
+        let mut budget = Budget::new(4 * 86_400 * 10, Duration::from_secs(burst), 4);
+        let mut now = 0;
+        for (wait, service, bytes) in writes {
+            now += wait;
+            budget.pass(Duration::from_secs(now));
+            budget.wrote(service, bytes);
+            prop_assert!(budget.allowance(0) >= 10 * burst);
+        }
+        budget.wrote(0, 10 * burst);
+        budget.pass(Duration::from_secs(now + 7));
+        prop_assert!(budget.allowance(0) >= 70);
+    }
+}
+
+#[test]
+fn every_span_has_no_more_writes_than_comes_in_and_a_burst() {
+    let (day, burst) = (86_400 * 1000, 50);
+    let mut budget = Budget::new(day, Duration::from_secs(burst), 2);
+    let mut written = 0;
+    for second in 0..1000 {
+        budget.pass(Duration::from_secs(second));
+        for service in 0..2 {
+            let bytes = budget.allowance(service);
+            budget.wrote(service, bytes);
+            written += bytes;
+        }
+        assert!(written <= (second + burst) * 1000, "{second}");
+    }
+    // The common part holds a share's burst at most, and was empty when it began.
+    assert!(written >= 999 * 1000);
+}

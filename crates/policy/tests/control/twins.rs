@@ -1,0 +1,97 @@
+//! Every policy and its slow twin answer alike at every look; so does the budget.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use terrace_policy::control::budget::Budget;
+use terrace_policy::control::{REGISTRY, Reason, Seen, Spec, Step};
+
+use crate::looks::looks;
+use crate::slow::TWINS;
+
+const PAGE: u64 = 4096;
+
+#[test]
+fn every_policy_has_a_twin() {
+    for entry in REGISTRY {
+        let named = |twin: &&(&str, _)| Spec::parse(twin.0).unwrap().entry().name == entry.name;
+        assert_eq!(TWINS.iter().filter(named).count(), 1, "{}", entry.name);
+    }
+}
+
+/// What is left of an answer by the rules that hold for all.
+fn ruled(answer: (Step, Reason), seen: &Seen, allowance: Option<u64>) -> (Step, Reason) {
+    let whole = |bytes: u64| bytes / PAGE * PAGE;
+    match answer {
+        (Step::Hold, reason) => (Step::Hold, reason),
+        _ if seen.short => (Step::Hold, Reason::Short),
+        (Step::Reclaim(bytes), reason) => {
+            let wanted = whole(bytes.min(seen.resident));
+            let paid = allowance.map_or(wanted, |paid| wanted.min(whole(paid)));
+            match (wanted, paid) {
+                (1.., 0) => (Step::Hold, Reason::Writes),
+                (_, 0) => (Step::Hold, reason),
+                _ => (Step::Reclaim(paid), reason),
+            }
+        }
+        (Step::GiveBack(bytes), reason) => match whole(bytes.min(seen.swapped)) {
+            0 => (Step::Hold, reason),
+            bytes => (Step::GiveBack(bytes), reason),
+        },
+    }
+}
+
+proptest! {
+    #[test]
+    fn policy_and_twin_agree(looks in looks(), allowance in prop::option::of(0..1_u64 << 26)) {
+        for (name, twin) in TWINS {
+            let mut fast = Spec::parse(name).unwrap().controller().unwrap();
+            for at in 0..looks.len() {
+                let ours = fast.look(&looks[at], allowance);
+                let theirs = ruled(twin(&looks[..=at]), &looks[at], allowance);
+                prop_assert_eq!((ours.step, ours.reason), theirs, "{} at look {}", name, at);
+            }
+        }
+    }
+
+    /// A byte comes in for each service at each tick; a byte too much goes to the common part.
+    #[test]
+    fn budget_and_twin_agree(
+        services in 1..5_usize, burst in 1..200_u64, calls in prop::collection::vec((0..60_u64, any::<usize>(), 0..300_u64), 1..80),
+    ) {
+        let a_day = 86_400 * services as u64;
+        let mut budget = Budget::new(a_day, Duration::from_secs(burst), services);
+        let full = burst as i64;
+        let (mut shares, mut common) = (vec![full; services], 0);
+        let mut now = 0;
+        for (wait, service, bytes) in calls {
+            let service = service % services;
+            now += wait;
+            for _ in 0..wait {
+                for share in &mut shares {
+                    match *share < full {
+                        true => *share += 1,
+                        false => common = (common + 1).min(full),
+                    }
+                }
+            }
+            budget.pass(Duration::from_secs(now));
+            for (at, share) in shares.iter().enumerate() {
+                prop_assert_eq!(budget.allowance(at), (share + common).max(0) as u64);
+            }
+            budget.wrote(service, bytes);
+            for _ in 0..bytes {
+                match shares[service] <= 0 && common > 0 {
+                    true => common -= 1,
+                    false => shares[service] -= 1,
+                }
+            }
+            let levels = budget.levels();
+            prop_assert_eq!(&levels.shares, &shares);
+            prop_assert_eq!(levels.common, common);
+            let mut again = Budget::new(a_day, Duration::from_secs(burst), services);
+            again.restore(&levels);
+            prop_assert_eq!(again.levels(), levels);
+        }
+    }
+}
