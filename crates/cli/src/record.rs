@@ -7,13 +7,16 @@ use std::time::Duration;
 use terrace_base::{Bytes, Context, Result, keep_apart};
 use terrace_extend::session::LEAST;
 use terrace_extend::task::for_recorded;
+use terrace_trace::Reading;
 use terrace_trace::record::{
     Cut, Progress, RecordSettings, Recorded, Request, Session, Tools, counted,
 };
 
-use crate::args::{Filter, Record};
+use crate::args::{Filter, Record, Results};
 use crate::lost::say_lost;
+use crate::results::{Outputs, People};
 use crate::screen::{Display, Place, say};
+use crate::trace::describe;
 
 pub fn record(arguments: Record) -> Result<ExitCode> {
     let mut request = Request {
@@ -44,6 +47,14 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
         ],
         &[("--output", &arguments.output)],
     )?;
+    let page = arguments.html.map(|file| {
+        let results = Results {
+            html: Some(file),
+            ..Results::default()
+        };
+        Outputs::open(&results, &[], &[("--output", &arguments.output)])
+    });
+    let page = page.transpose()?;
     let tools = Tools::find()?;
     let sink = terrace_trace::create(&arguments.output, &request.about())?;
     let session = Session::start(&tools, &request, None)?;
@@ -57,6 +68,16 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
         say_remarks(&recorded);
         say_lost(&arguments.output, &recorded.unkept);
         say(&summary(&recorded, &arguments.output)?);
+    }
+    if let Some(page) = page {
+        let reading = Reading::default();
+        describe(
+            &arguments.output,
+            &reading,
+            page,
+            arguments.quiet,
+            People::Nobody,
+        )?;
     }
     if let Err(error) = recorded.check() {
         say(&format!(

@@ -6,7 +6,7 @@ use terrace_base::apart::Named;
 use terrace_base::output::print;
 use terrace_base::{Output, Result};
 use terrace_results::document::Document;
-use terrace_results::html::Look;
+use terrace_results::html::{Look, Page, Plot};
 use terrace_results::text::Text;
 
 use crate::args::Results;
@@ -40,6 +40,8 @@ impl People {
 pub struct Outputs {
     forms: Vec<(Form, Option<Output>)>,
     look: Look,
+    /// Heat maps, which precede the plots of the results.
+    heat: Vec<Plot>,
 }
 
 impl Outputs {
@@ -60,7 +62,20 @@ impl Outputs {
         Ok(Self {
             forms: opened.collect::<Result<_>>()?,
             look: results.look(),
+            heat: Vec::new(),
         })
+    }
+
+    /// Adds heat maps, which precede the plots of the results.
+    pub fn with_heat(mut self, plots: Vec<Plot>) -> Self {
+        self.heat = plots;
+        self
+    }
+
+    /// Whether plots are drawn.
+    pub fn draws(&self) -> bool {
+        let mut forms = self.forms.iter();
+        forms.any(|(form, _)| matches!(form, Form::Html | Form::Svg))
     }
 
     /// Writes results in all forms, and the text for people to standard output, which ends a
@@ -79,13 +94,17 @@ impl Outputs {
     /// Returns a failure if one of them cannot be written.
     pub fn say(self, document: &impl Document, text: &Text, people: People) -> Result<()> {
         let mut printed = false;
+        let page = || {
+            let heat = self.heat.iter().rev().cloned();
+            heat.fold(document.page(), Page::first)
+        };
         for (form, file) in self.forms {
             let bytes = match form {
                 Form::Json => document.to_json().into_bytes(),
                 Form::Csv => document.csv()?,
                 Form::Parquet => document.parquet()?,
-                Form::Svg => document.page().svg(&self.look)?.into_bytes(),
-                Form::Html => document.page().html(text, &command_line()).into_bytes(),
+                Form::Svg => page().svg(&self.look)?.into_bytes(),
+                Form::Html => page().html(text, &command_line()).into_bytes(),
             };
             match file {
                 Some(file) => file.finish(&bytes)?,

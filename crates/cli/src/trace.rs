@@ -7,8 +7,9 @@ use terrace_base::{Error, Result, keep_apart};
 use terrace_results::convert::{ConvertDocument, Lost};
 use terrace_results::text::Text;
 use terrace_results::trace::TraceDocument;
+use terrace_trace::heat;
 use terrace_trace::lost::Loss;
-use terrace_trace::{Columns, Format, Info, Meta, Sink, Source};
+use terrace_trace::{Columns, Format, Info, Meta, Reading, Sink, Source};
 
 use crate::args::trace::{self as args, Command, Kernel};
 use crate::counted::counted;
@@ -27,16 +28,41 @@ pub fn trace(arguments: &args::Trace) -> Result<ExitCode> {
 
 fn info(arguments: &args::Info) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &[("FILE", &arguments.file)], &[])?;
-    let mut source = arguments
-        .reading
-        .how()
-        .open(&arguments.file, Columns::ALL)?;
-    let progress = Progress::new(source.meta().accesses, arguments.quiet);
+    let reading = arguments.reading.how();
+    describe(
+        &arguments.file,
+        &reading,
+        outputs,
+        arguments.quiet,
+        People::Standard,
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a trace and shows what is in it.
+pub fn describe(
+    file: &Path,
+    reading: &Reading,
+    outputs: Outputs,
+    quiet: bool,
+    people: People,
+) -> Result<()> {
+    let source = reading.open(file, Columns::ALL)?;
+    let (mut source, heat) = match outputs.draws() {
+        true => {
+            let (source, seen) = heat::watch(source);
+            (source, Some(seen))
+        }
+        false => (source, None),
+    };
+    let progress = Progress::new(source.meta().accesses, quiet);
     let info = Info::of(&mut *source, |accesses| progress.at(accesses));
     drop(progress);
-    let file = arguments.file.display().to_string();
-    let document = TraceDocument::of(&file, source.meta(), &info?);
-    outputs.show(&document, &document.to_text())
+    let name = file.display().to_string();
+    let document = TraceDocument::of(&name, source.meta(), &info?);
+    let heat = heat.map(|seen| terrace_results::heat::plot("Heat map", &seen.heat()));
+    let outputs = outputs.with_heat(heat.into_iter().collect());
+    outputs.say(&document, &document.to_text(), people)
 }
 
 fn convert(arguments: &args::Convert) -> Result<ExitCode> {

@@ -24,6 +24,7 @@ const PAGES: &[(&str, &[&str])] = &[
     (
         "sim pages -q --dram 12.5%,25%,50%,75% --replacement lru,arc --prefetch off,stream zipf.parquet",
         &[
+            "Heat map",
             "Misses over DRAM",
             "Slowdown over DRAM",
             "Time by part",
@@ -58,7 +59,14 @@ const PAGES: &[(&str, &[&str])] = &[
         "sweep -q --dram 25%,50% zipf.parquet walk.parquet -o out",
         &["Misses over DRAM", "Time by part"],
     ),
-    ("trace info -q zipf.parquet", &["Misses of LRU over DRAM"]),
+    (
+        "trace info -q zipf.parquet",
+        &["Heat map", "Misses of LRU over DRAM"],
+    ),
+    (
+        "sim pages -q --dram 25% --limit 100 zipf.parquet walk.parquet",
+        &["Heat map of zipf.parquet", "Heat map of walk.parquet"],
+    ),
     (
         "heap info app.pool",
         &["Chunks by use", "Fill by size class"],

@@ -716,3 +716,35 @@ fn an_instruction_that_the_emulator_lacks_is_named() {
     assert_eq!(output.status.signal(), Some(libc::SIGILL), "{said}");
     assert!(!said.contains("lacks"), "{said}");
 }
+
+#[test]
+fn a_page_shows_where_and_when_the_program_stored() {
+    let bench = Bench::new();
+    let program = bench.program("stores(cells, 1000); tell();");
+    let page = bench.path("page.html");
+    let page_option = ["--html", page.to_str().unwrap()];
+    let output = bench
+        .command(&page_option, &[program.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("aria-label=\"Heat map\""));
+    // Standard output is the program's alone.
+    assert_eq!(text(&output.stdout).lines().count(), 1);
+    let trace = bench.trace();
+    let (_, plots) = page.split_once("type=\"application/json\">").unwrap();
+    let plots: serde_json::Value = serde_json::Deserializer::from_str(plots)
+        .into_iter()
+        .next()
+        .unwrap()
+        .unwrap();
+    let rows = plots[0]["heat"]["rows"].as_array().unwrap();
+    let touched = rows
+        .iter()
+        .flat_map(|row| row["values"].as_array().unwrap());
+    let most = touched
+        .map(|value| value.as_f64().unwrap())
+        .fold(0.0, f64::max);
+    assert!(most > 1.0 && trace.exists(), "{most}");
+}

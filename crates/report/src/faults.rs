@@ -20,9 +20,6 @@ const MOST_PERIODS: usize = 5;
 const MOST_PROCESSES: usize = 8;
 /// Pages without a fault that divide two regions of unknown bounds: 16 MiB.
 const GAP: u64 = 4096;
-/// Least height of a region, as a share of all of them, and the space between two.
-const LEAST: f64 = 0.03;
-const SPACE: f64 = 0.01;
 
 /// A region from its first to its last fault.
 struct Touched {
@@ -146,23 +143,11 @@ fn bands(touched: &[Touched]) -> Vec<Band> {
     shown.sort_by_key(|it| Reverse(it.faults));
     shown.truncate(MOST_REGIONS);
     shown.sort_by_key(|it| it.pages.start);
-    let length = |it: &Touched| it.pages.end - it.pages.start;
-    let all: u64 = shown.iter().map(|it| length(it)).sum();
-    let mut from = 0.0;
-    let band = |it: &Touched| {
-        let share = length(it) as f64 / all as f64;
-        let to = from + share.max(LEAST);
-        let band = Band {
-            name: format!("{}, {}", it.name, Bytes::of_pages(length(it))),
-            from,
-            to,
-            first: it.pages.start,
-            pages: length(it),
-        };
-        from = to + SPACE;
-        band
+    let range = |it: &Touched| {
+        let size = Bytes::of_pages(it.pages.end - it.pages.start);
+        (format!("{}, {size}", it.name), it.pages.clone())
     };
-    shown.into_iter().map(band).collect()
+    Band::stack(shown.into_iter().map(range))
 }
 
 #[cfg(test)]
@@ -206,7 +191,7 @@ mod tests {
             (bands[0].from, bands[0].first, bands[0].pages),
             (0.0, 100, 5000)
         );
-        assert!((bands[1].to - 1.0 - SPACE).abs() < 1e-9);
+        assert!((bands[1].to - 1.01).abs() < 1e-9);
         assert!(bands[0].height(100).unwrap() < bands[0].height(5099).unwrap());
         assert_eq!(bands[0].height(6000), None);
     }

@@ -10,6 +10,7 @@ pub mod curve;
 pub mod document;
 pub mod files;
 mod flat;
+pub mod heat;
 pub mod html;
 pub mod json_schema;
 pub mod lifetime;

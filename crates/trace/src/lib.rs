@@ -15,6 +15,7 @@ pub mod files;
 pub mod format;
 pub mod formats;
 pub mod generate;
+pub mod heat;
 pub mod info;
 mod input;
 pub mod layout;

@@ -56,6 +56,9 @@ pub trait Level {
     /// What is simulated.
     type Simulation: Reported;
 
+    /// Whether pages have a heat map of each trace, whose addresses are those of memory.
+    const HEAT: bool = false;
+
     /// Returns the names of the traces.
     fn traces(&self) -> &[PathBuf];
 

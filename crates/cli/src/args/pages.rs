@@ -60,6 +60,8 @@ pub struct Pages {
 impl Level for Pages {
     type Simulation = PageSimulation;
 
+    const HEAT: bool = true;
+
     fn traces(&self) -> &[PathBuf] {
         &self.traces
     }

@@ -23,6 +23,7 @@ Examples:
   terrace record -- ./program --its --options
   terrace record -o page.parquet --level pages -- python3 job.py
   terrace record -o full.parquet --contents -- gzip -c file > file.gz
+  terrace record --html heat.html -- ./program
   terrace record -o large.parquet --extended --contents -- ./program
   terrace record -o place.parquet --allocations --filter l1l2 -- ./program
   terrace record -o llc.parquet --filter l1l2 --limit 100000000 -- ./program
@@ -107,6 +108,12 @@ pub struct Record {
     /// trace up to there is kept. Half of the available memory if not given.
     #[arg(long, value_name = "SIZE", value_parser = super::memory, allow_hyphen_values = true)]
     pub memory_limit: Option<Bytes>,
+
+    /// Also write what `terrace trace info --html` shows of the trace, with its heat map
+    ///
+    /// The trace is read for it once more.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 
     #[command(flatten)]
     pub user: AsUser,

@@ -8,7 +8,7 @@ mod plot;
 mod setting;
 mod simulated;
 
-pub use plot::{Axis, Band, Look, Plot, Unit};
+pub use plot::{Axis, Band, HeatRow, Look, Plot, Unit};
 use setting::Setting;
 
 use comfy_table::{Cell, Row, Table};
@@ -56,6 +56,12 @@ impl Page {
         if plot.shows_something() {
             self.plots.push(plot);
         }
+        self
+    }
+
+    /// Adds a plot before all others.
+    pub fn first(mut self, plot: Plot) -> Self {
+        self.plots.insert(0, plot);
         self
     }
 

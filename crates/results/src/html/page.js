@@ -82,6 +82,7 @@
       ...common,
       type: axis.log ? "logarithmic" : "linear",
       beginAtZero: !axis.log && axis === plot.y,
+      ...(plot.heat && { min: 0, max: plot.heat.width * plot.heat.rows[0].values.length }),
       // The shortest bar of a logarithmic scale is to be seen as well.
       afterDataLimits: (limits) => {
         if (axis.log && axis === plot.y) limits.min /= 2;
@@ -131,6 +132,43 @@
     },
   });
 
+  // How strong a cell of a heat map is: from nearly nothing to 1, by the logarithm of its value.
+  const strength = (value, heat) => 0.12 + 0.88 * Math.max(0, 1 + Math.log10(value / heat.most) / heat.orders);
+
+  // The cells of a heat map, on whole pixels so that no background shows between them.
+  const cells = (heat, colour) => ({
+    id: "cells",
+    beforeDatasetsDraw(chart) {
+      if (!heat) return;
+      const { x, y } = chart.scales;
+      const pen = chart.ctx;
+      pen.save();
+      pen.fillStyle = colour("--c1");
+      for (const row of heat.rows) {
+        const [top, bottom] = [row.to, row.from].map((value) => Math.round(y.getPixelForValue(value)));
+        row.values.forEach((value, column) => {
+          if (value === 0) return;
+          const [left, right] = [column, column + 1].map((at) => Math.round(x.getPixelForValue(at * heat.width)));
+          pen.globalAlpha = strength(value, heat);
+          pen.fillRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
+        });
+      }
+      pen.restore();
+    },
+  });
+
+  // Cells as points, which tell their value below the pointer.
+  const centres = (heat) => ({
+    label: "",
+    spread: [],
+    pointRadius: 0,
+    pointHitRadius: 8,
+    pointHoverRadius: 3,
+    data: heat.rows.flatMap((row) => row.values.flatMap((value, column) => (
+      value === 0 ? [] : [{ x: (column + 0.5) * heat.width, y: (row.from + row.to) / 2, value }]
+    ))),
+  });
+
   // The value of an axis as text: a name, or of a range of addresses its name and the address.
   const told = (axis, value) => {
     if (axis.names.length) return axis.names[value];
@@ -155,25 +193,30 @@
     maxBarThickness: 60,
   });
 
+  // Whether points lie anywhere, and not one above the other.
+  const isFree = (plot) => plot.kind === "points" || plot.kind === "heat";
+
   const draw = () => {
     charts.forEach((chart) => chart.destroy());
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
     charts = plots.map((plot, index) => new Chart(document.getElementById(`plot${index}`), {
-      type: { lines: "line", points: "scatter", bars: "bar", stacked: "bar" }[plot.kind],
-      data: { datasets: plot.series.map((series, at) => dataset(series, at, plot, colour)) },
-      plugins: [bands(plot.y, colour), spread(colour)],
+      type: { lines: "line", points: "scatter", heat: "scatter", bars: "bar", stacked: "bar" }[plot.kind],
+      data: { datasets: plot.heat ? [centres(plot.heat)] : plot.series.map((series, at) => dataset(series, at, plot, colour)) },
+      plugins: [bands(plot.y, colour), cells(plot.heat, colour), spread(colour)],
       options: {
         animation: false,
         maintainAspectRatio: false,
-        interaction: { mode: plot.kind === "points" ? "nearest" : "index", intersect: false, axis: plot.kind === "points" ? "xy" : "x" },
+        interaction: isFree(plot) ? { mode: "nearest", intersect: plot.heat !== null, axis: "xy" } : { mode: "index", intersect: false, axis: "x" },
         scales: { x: scale(plot.x, plot, colour), y: scale(plot.y, plot, colour) },
         plugins: {
           legend: { display: plot.series.length > 1, labels: { color: colour("--text"), boxWidth: 14 } },
           tooltip: {
             callbacks: {
               title: (items) => (items.length === 0 ? "" : plot.x.names.length ? items[0].label : shown[plot.x.unit](items[0].parsed.x)),
-              label: (item) => `${item.dataset.label}: ${told(plot.y, item.parsed.y)}`,
+              label: (item) => (plot.heat
+                ? `${told(plot.y, item.parsed.y)}: ${round(item.raw.value)} a page`
+                : `${item.dataset.label}: ${told(plot.y, item.parsed.y)}`),
             },
           },
         },

@@ -2,6 +2,8 @@
 
 mod svg;
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 pub use svg::Look;
@@ -18,6 +20,49 @@ pub struct Plot {
     x: Axis,
     y: Axis,
     series: Vec<Series>,
+    /// Cells, if it is a heat map.
+    heat: Option<Heat>,
+}
+
+/// Cells of a heat map.
+#[derive(Clone, Debug, Serialize)]
+struct Heat {
+    /// Width of a column on the horizontal axis, which begins at 0.
+    width: f64,
+    rows: Vec<HeatRow>,
+    /// The largest value of a cell.
+    most: f64,
+    /// Powers of ten from the weakest cell to the strongest.
+    orders: f64,
+}
+
+/// The most powers of ten that are told apart, and the fewest.
+const ORDERS: (f64, f64) = (1.0, 4.0);
+
+impl Heat {
+    /// Returns the end of the last column.
+    fn end(&self) -> f64 {
+        let columns = self.rows.first().map_or(0, |row| row.values.len());
+        self.width * columns as f64
+    }
+
+    /// Returns how strong a cell of a value is, as the page's script: from nearly nothing to 1, by
+    /// the logarithm.
+    fn strength(&self, value: f64) -> f64 {
+        let place = 1.0 + (value / self.most).log10() / self.orders;
+        0.12 + 0.88 * place.max(0.0)
+    }
+}
+
+/// Cells of a heat map beside each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeatRow {
+    /// Its lower end on the vertical axis.
+    pub from: f64,
+    /// Its upper end.
+    pub to: f64,
+    /// Value of the cell in each column.
+    pub values: Vec<f64>,
 }
 
 /// How the points of a series are drawn.
@@ -28,6 +73,7 @@ enum Kind {
     Points,
     Bars,
     Stacked,
+    Heat,
 }
 
 /// An axis.
@@ -57,7 +103,35 @@ pub struct Band {
     pub pages: u64,
 }
 
+/// Least height of a range on an axis of addresses, as a share of all of them, and the space
+/// between two.
+const LEAST: f64 = 0.03;
+const SPACE: f64 = 0.01;
+
 impl Band {
+    /// Returns ranges of pages one above the other, each as high as its share of the pages, but not
+    /// too low to be seen.
+    pub fn stack(ranges: impl IntoIterator<Item = (String, Range<u64>)>) -> Vec<Self> {
+        let ranges: Vec<_> = ranges.into_iter().collect();
+        let pages = |range: &Range<u64>| range.end - range.start;
+        let all: u64 = ranges.iter().map(|(_, range)| pages(range)).sum();
+        let mut from = 0.0;
+        let band = |(name, range): (String, Range<u64>)| {
+            let share = pages(&range) as f64 / all as f64;
+            let to = from + share.max(LEAST);
+            let band = Self {
+                name,
+                from,
+                to,
+                first: range.start,
+                pages: pages(&range),
+            };
+            from = to + SPACE;
+            band
+        };
+        ranges.into_iter().map(band).collect()
+    }
+
     /// Returns the middle of a page on the axis; `None` if it is not in the range.
     pub fn height(&self, page: u64) -> Option<f64> {
         let index = page
@@ -140,6 +214,25 @@ impl Plot {
             x,
             y,
             series: Vec::new(),
+            heat: None,
+        }
+    }
+
+    /// Makes a heat map of rows of cells, each cell `width` wide.
+    pub fn heat(title: &str, x: Axis, y: Axis, width: f64, rows: Vec<HeatRow>) -> Self {
+        let values = rows.iter().flat_map(|row| &row.values);
+        let values = values.copied().filter(|value| *value > 0.0);
+        let most = values.clone().fold(0.0, f64::max);
+        let orders = (most / values.fold(most, f64::min)).log10();
+        let heat = Heat {
+            width,
+            rows,
+            most,
+            orders: orders.max(ORDERS.0).min(ORDERS.1),
+        };
+        Self {
+            heat: Some(heat),
+            ..Self::new(Kind::Heat, title, x, y)
         }
     }
 
@@ -201,6 +294,9 @@ impl Plot {
 
     /// Returns whether any value is not zero, or there is a point beside a name.
     pub(super) fn shows_something(&self) -> bool {
+        if let Some(heat) = &self.heat {
+            return heat.most > 0.0;
+        }
         let mut points = self.series.iter().flat_map(|series| &series.points);
         let named = !self.y.names.is_empty();
         points.any(|point| named || point.1 != 0.0)

@@ -5,7 +5,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use terrace_base::{Bytes, Error, Nanos, Result};
 
-use super::{Axis, Kind, Plot, Series, Unit};
+use super::{Axis, Heat, Kind, Plot, Series, Unit};
 
 /// Size of a plot.
 const SIZE: (u32, u32) = (800, 480);
@@ -218,7 +218,8 @@ fn one<'a>(area: &Area<'a>, plot: &Plot, title: &str, look: &Look) -> Drawn<SVGB
         list(&beside, plot, look)?;
     }
     let points = || plot.series.iter().flat_map(|series| &series.points);
-    let x = Scale::of(&plot.x, points().map(|point| point.0), false);
+    let columns = plot.heat.iter().flat_map(|heat| [0.0, heat.end()]);
+    let x = Scale::of(&plot.x, points().map(|point| point.0).chain(columns), false);
     let stacked = plot.kind == Kind::Stacked;
     let heights: Vec<f64> = match stacked {
         true => sums(plot),
@@ -228,14 +229,18 @@ fn one<'a>(area: &Area<'a>, plot: &Plot, title: &str, look: &Look) -> Drawn<SVGB
             points().map(|point| point.1).chain(most).collect()
         }
     };
-    let y = Scale::of(&plot.y, heights.into_iter(), plot.kind != Kind::Points);
+    let y = Scale::of(
+        &plot.y,
+        heights.into_iter(),
+        !matches!(plot.kind, Kind::Points | Kind::Heat),
+    );
     let named = !plot.x.names.is_empty();
     let mut chart = ChartBuilder::on(&area)
         .caption(title, ("sans-serif", 20))
         .margin(12)
         .margin_right(30)
         .x_label_area_size(if named { 56 } else { 44 })
-        .y_label_area_size(84)
+        .y_label_area_size(if plot.y.bands.is_empty() { 84 } else { 200 })
         .build_cartesian_2d(x.from..x.to, y.from..y.to)?;
     let (x_label, y_label) = (|place: &f64| x.label(*place), |place: &f64| y.label(*place));
     let mut mesh = chart.configure_mesh();
@@ -254,6 +259,9 @@ fn one<'a>(area: &Area<'a>, plot: &Plot, title: &str, look: &Look) -> Drawn<SVGB
     }
     mesh.draw()?;
     names(&mut chart, &x, &y)?;
+    if let Some(heat) = &plot.heat {
+        cells(&mut chart, heat)?;
+    }
     let mut below = vec![0.0; plot.x.names.len()];
     for (index, series) in plot.series.iter().enumerate() {
         let color = color(index);
@@ -261,6 +269,7 @@ fn one<'a>(area: &Area<'a>, plot: &Plot, title: &str, look: &Look) -> Drawn<SVGB
             Kind::Lines | Kind::Points => {
                 line(&mut chart, plot, series, (&x, &y), color)?;
             }
+            Kind::Heat => {}
             Kind::Bars | Kind::Stacked => {
                 let all = plot.series.len() as f64;
                 let (width, offset) = match stacked {
@@ -359,6 +368,21 @@ fn line<'b>(
     Ok(())
 }
 
+/// Draws the cells of a heat map.
+fn cells<'b>(chart: &mut Chart<'_, 'b>, heat: &Heat) -> Drawn<SVGBackend<'b>> {
+    for row in &heat.rows {
+        let values = row.values.iter().enumerate();
+        let cells = values.filter(|(_, value)| **value > 0.0);
+        let cells = cells.map(|(column, value)| {
+            let left = column as f64 * heat.width;
+            let corners = [(left, row.from), (left + heat.width, row.to)];
+            Rectangle::new(corners, COLORS[1].mix(heat.strength(*value)).filled())
+        });
+        chart.draw_series(cells)?;
+    }
+    Ok(())
+}
+
 /// Draws the bars of a series: `(width, offset, heights below)`.
 fn bar<'b>(
     chart: &mut Chart<'_, 'b>,
@@ -397,6 +421,7 @@ fn bar<'b>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Band, HeatRow};
     use super::*;
 
     fn plot() -> Plot {
@@ -445,6 +470,29 @@ mod tests {
         assert!(error.contains("`lfu`") && error.contains("there are lru, arc"));
         let error = draw(&[], &Look::default()).unwrap_err().to_string();
         assert!(error.contains("no plot"), "{error}");
+    }
+
+    #[test]
+    fn a_cell_is_as_strong_as_its_value() {
+        let bands = Band::stack([("heap".to_owned(), 100..200)]);
+        let row = |from, to, values: [f64; 3]| HeatRow {
+            from,
+            to,
+            values: values.to_vec(),
+        };
+        let rows = vec![
+            row(0.0, 0.5, [0.0, 1.0, 0.0]),
+            row(0.5, 1.0, [100.0, 0.0, 10.0]),
+        ];
+        let axis = Axis::new("accesses", Unit::Count);
+        let plot = Plot::heat("Heat", axis, Axis::bands("address", bands), 5.0, rows);
+        let svg = draw(&[plot], &Look::default()).unwrap();
+        let cells = svg.lines().filter(|line| line.contains("#D55E00"));
+        let strengths = cells.map(|line| {
+            let (_, rest) = line.split_once("opacity=\"").unwrap();
+            rest.split_once('"').unwrap().0.to_owned()
+        });
+        assert_eq!(strengths.collect::<Vec<_>>(), ["0.12", "1", "0.56"]);
     }
 
     #[test]
