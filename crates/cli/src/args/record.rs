@@ -112,7 +112,7 @@ pub struct Record {
     /// Also write what `terrace trace info --html` shows of the trace, with its heat map
     ///
     /// The trace is read for it once more.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub html: Option<PathBuf>,
 
     #[command(flatten)]
