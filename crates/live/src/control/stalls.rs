@@ -42,6 +42,16 @@ pub enum StallSource {
     Waits,
 }
 
+impl StallSource {
+    /// Returns its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pressure => "pressure",
+            Self::Waits => "waits",
+        }
+    }
+}
+
 impl fmt::Display for StallSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

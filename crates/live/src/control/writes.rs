@@ -25,6 +25,16 @@ pub enum WriteSource {
     Steps,
 }
 
+impl WriteSource {
+    /// Returns its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Group => "group",
+            Self::Steps => "steps",
+        }
+    }
+}
+
 impl fmt::Display for WriteSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
