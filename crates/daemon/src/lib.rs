@@ -1,5 +1,7 @@
 //! Memory targets for services that run, kept by a daemon, `terraced`.
 //!
 //! - [`configuration`]: what `/etc/terrace/*.toml` asks for.
+//! - [`protocol`]: what the daemon and those who ask it say to each other.
 
 pub mod configuration;
+pub mod protocol;
