@@ -82,10 +82,15 @@ impl Client {
         };
         let mut line = serde_json::to_vec(&asked).expect("a request is JSON");
         line.push(b'\n');
-        self.stream.get_mut().write_all(&line).or_fail(lost)?;
+        // One that takes no more peers says so, and reads nothing.
+        let written = self.stream.get_mut().write_all(&line).or_fail(lost);
         let mut answer = Vec::new();
         let mut bounded = self.stream.by_ref().take(LONGEST_ANSWER as u64);
-        bounded.read_until(b'\n', &mut answer).or_fail(lost)?;
+        let read = bounded.read_until(b'\n', &mut answer).or_fail(lost);
+        if answer.is_empty() {
+            written?;
+        }
+        read?;
         if answer.is_empty() {
             return Err(Error::failure(
                 "terraced has closed the connection; try again",
