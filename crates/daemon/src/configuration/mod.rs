@@ -19,7 +19,7 @@ use terrace_base::{Context, Error, Result};
 use toml::Spanned;
 
 use place::Source;
-pub use target::{By, Goal, Pod, Target};
+pub use target::{By, Goal, Percent, Pod, Target};
 pub use tier::Tier;
 
 /// The directory of the files.

@@ -79,8 +79,8 @@ impl fmt::Display for Goal {
     }
 }
 
-/// A share, shown as `2 %`.
-pub(crate) struct Percent(pub f64);
+/// A share of one, shown as `2 %`.
+pub struct Percent(pub f64);
 
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
