@@ -262,6 +262,8 @@ fn one_that_is_new_begins_without_reclaim() {
     bench.run(50);
     assert_eq!(bench.fleet.status()[0].state, State::Running);
     assert_eq!(bench.steps("a").len(), before, "it saves first");
+    bench.run(150);
+    assert!(bench.steps("a").len() > before);
 }
 
 #[test]
@@ -550,6 +552,8 @@ proptest! {
     ) {
         let names = ["a", "b", "c", "d"];
         let shares: BTreeMap<_, _> = names.iter().map(|name| name.to_string()).zip(held).collect();
+        let full = 250_000_000;
+        let told = shares.values().map(|held| (*held).min(full)).sum::<i64>() + common.min(full);
         let sum = |ledger: &Ledger| {
             let kept = ledger.kept(0).unwrap();
             kept.shares.values().sum::<i64>() + kept.common
@@ -557,6 +561,7 @@ proptest! {
         let mut ledger = Ledger::resumed(Kept { time_ms: 0, shares, common }, 0);
         ledger.share_among(names.iter().map(|name| name.to_string()), Some(1_000_000_000), Duration::ZERO);
         let before = sum(&ledger);
+        prop_assert_eq!(before, told);
         let stay = names.iter().enumerate().filter(|(at, _)| kept >> at & 1 == 1);
         let mut after: Vec<String> = stay.map(|(_, name)| name.to_string()).collect();
         after.extend((0..added).map(|at| format!("x{at}")));
