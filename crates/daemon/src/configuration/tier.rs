@@ -15,6 +15,8 @@ use super::place::Source;
 pub struct Tier {
     /// The slower memory.
     pub memory: Spec,
+    /// The same as it is written.
+    pub name: String,
     /// What may be written to it; `None` if that does not matter.
     pub wear: Option<Wear>,
 }
@@ -33,6 +35,7 @@ impl Default for Tier {
     fn default() -> Self {
         Self {
             memory: Spec::Existing,
+            name: "existing".into(),
             wear: None,
         }
     }
@@ -63,6 +66,7 @@ impl Tier {
         if let Some(memory) = &written.memory {
             let wrong = |why: String| source.wrong(memory.span().start, &why);
             tier.memory = Spec::parse(memory.get_ref()).map_err(|e| wrong(e.to_string()))?;
+            tier.name.clone_from(memory.get_ref());
             if let Spec::Node(_) = tier.memory {
                 return Err(wrong(
                     "a memory node is for `terrace run` alone; name a directory, a block device, \

@@ -122,7 +122,9 @@ impl Instance {
             Place::Open(service) => service,
             _ => {
                 self.due = now.since + AGAIN;
-                let service = machine.open(&self.group.path)?;
+                let Some(service) = machine.open(&self.group.path)? else {
+                    return Ok(self.empty());
+                };
                 self.controller = controller(policy);
                 self.window.clear();
                 (self.opened, self.looked) = (now.since, now.since);
@@ -131,9 +133,7 @@ impl Instance {
         };
         self.due = now.since + AGAIN;
         let Some(mut seen) = service.look()? else {
-            self.seen = Seen::default();
-            self.doing = "has no process".into();
-            return Ok(None);
+            return Ok(self.empty());
         };
         self.place = Place::Open(service);
         self.due = aligned(now.since, self.controller.every());
@@ -144,6 +144,13 @@ impl Instance {
         self.note(passed, seen.stalled.min(passed));
         self.seen = seen;
         Ok(Some(seen))
+    }
+
+    /// Notes that there is no process.
+    fn empty(&mut self) -> Option<Seen> {
+        self.seen = Seen::default();
+        self.doing = "has no process".into();
+        None
     }
 
     fn note(&mut self, passed: Duration, stalled: Duration) {

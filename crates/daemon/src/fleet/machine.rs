@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use terrace_base::error::Kind;
 use terrace_live::control;
 use terrace_live::group::target::Target;
 use terrace_policy::control::{Seen, Step};
@@ -21,23 +22,28 @@ pub trait Service: Send {
     fn carry_out(&mut self, step: Step) -> Result<u64, String>;
 }
 
+/// A service that was opened, or none, or why there is none.
+pub type Opened = Result<Option<Box<dyn Service>>, String>;
+
 /// Opens services.
 pub trait Machine: Send {
-    /// Opens the service that a control group is.
+    /// Opens the service that a control group is; `None` if it has no process.
     ///
     /// # Errors
     /// A sentence, if it cannot be controlled.
-    fn open(&mut self, group: &Path) -> Result<Box<dyn Service>, String>;
+    fn open(&mut self, group: &Path) -> Opened;
 }
 
 /// This machine.
 pub struct Live;
 
 impl Machine for Live {
-    fn open(&mut self, group: &Path) -> Result<Box<dyn Service>, String> {
+    fn open(&mut self, group: &Path) -> Opened {
         let target = Target::Cgroup(group.to_owned());
         match control::Service::open(&target) {
-            Ok(service) => Ok(Box::new(service)),
+            Ok(service) => Ok(Some(Box::new(service))),
+            // The group has no process, or is gone.
+            Err(e) if e.kind == Kind::Usage => Ok(None),
             Err(e) => Err(e.to_string()),
         }
     }
@@ -50,6 +56,9 @@ impl Service for control::Service {
 
     fn carry_out(&mut self, step: Step) -> Result<u64, String> {
         let carried = Self::carry_out(self, step).map_err(|e| e.to_string())?;
+        if carried.full && carried.left.0 == 0 {
+            return Err("the tier is full; make it larger, or take targets out".into());
+        }
         Ok(match step {
             Step::Reclaim(_) => carried.left.0,
             Step::GiveBack(_) => carried.came.0,

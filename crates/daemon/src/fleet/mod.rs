@@ -44,9 +44,17 @@ struct Followed {
     policy: Spec,
     instances: Vec<Instance>,
     counts: Counts,
-    /// Why its groups cannot be known, or the last of them cannot be looked at.
+    /// Why its groups cannot be known or looked at.
     trouble: Option<String>,
+    /// Why its last step failed.
+    failed: Option<String>,
     teller: Teller,
+}
+
+/// What something fails at.
+enum Stage {
+    Look,
+    Step,
 }
 
 impl Followed {
@@ -58,6 +66,7 @@ impl Followed {
             instances: Vec::new(),
             counts: Counts::default(),
             trouble: None,
+            failed: None,
             teller: Teller::default(),
         }
     }
@@ -70,11 +79,15 @@ impl Followed {
     }
 
     /// Notes what is wrong, and tells of it if it is new.
-    fn complain(&mut self, why: String, now: Now) {
-        if self.trouble.as_ref() != Some(&why) {
-            self.teller.now(Kind::Trouble, why.clone(), now);
+    fn complain(&mut self, stage: Stage, why: String, now: Now) {
+        let last = match stage {
+            Stage::Look => &mut self.trouble,
+            Stage::Step => &mut self.failed,
+        };
+        if last.as_ref() != Some(&why) {
+            self.teller.add(Kind::Trouble, 0, why.clone(), now);
         }
-        self.trouble = Some(why);
+        *last = Some(why);
     }
 }
 
@@ -151,7 +164,7 @@ impl Fleet {
                 }
                 Err(why) => {
                     follow(target, &[], &mut self.number, &mut self.ledger, now);
-                    target.complain(why.clone(), now);
+                    target.complain(Stage::Look, why.clone(), now);
                 }
             }
         }
@@ -193,6 +206,7 @@ impl Fleet {
         instance.place = Place::Open(done.service);
         match done.carried {
             Ok(bytes) => {
+                target.failed = None;
                 let count = &mut target.counts;
                 let (kind, sum) = match done.is_return {
                     true => (Kind::GaveBack, &mut count.returned),
@@ -201,11 +215,14 @@ impl Fleet {
                 *sum += bytes;
                 let limit = target.asked.goal.limit();
                 let text = instance.because(limit, &target.asked.goal);
-                instance.doing = target.teller.add(kind, bytes, text, now);
+                instance.doing = match bytes {
+                    0 if kind == Kind::Reclaimed => "tries whether pages are cold".into(),
+                    bytes => target.teller.add(kind, bytes, text, now),
+                };
             }
             Err(why) => {
                 target.counts.failures += 1;
-                target.complain(why, now);
+                target.complain(Stage::Step, why, now);
             }
         }
         self.collect(now);
@@ -222,8 +239,8 @@ impl Fleet {
     }
 
     /// Returns the budget.
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
+    pub fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
     }
 
     /// Returns how the targets fare.
@@ -240,7 +257,7 @@ impl Fleet {
                     true => State::Running,
                     false => State::Waiting,
                 },
-                trouble: target.trouble.clone(),
+                trouble: target.trouble.clone().or(target.failed.clone()),
                 share: self.ledger.share(name),
                 counts: target.counts,
                 instances: target.instances.iter().map(Instance::status).collect(),
@@ -303,10 +320,13 @@ fn look(
             target.trouble = None;
             seen
         }
-        Ok(None) => return None,
+        Ok(None) => {
+            target.trouble = None;
+            return None;
+        }
         Err(why) => {
             target.counts.failures += 1;
-            target.complain(why, now);
+            target.complain(Stage::Look, why, now);
             return None;
         }
     };

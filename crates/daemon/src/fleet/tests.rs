@@ -36,9 +36,9 @@ struct Simulated(Shared);
 struct Open(Shared, PathBuf);
 
 impl Machine for Simulated {
-    fn open(&mut self, group: &Path) -> Result<Box<dyn Service>, String> {
+    fn open(&mut self, group: &Path) -> machine::Opened {
         lock(&self.0).opened += 1;
-        Ok(Box::new(Open(Arc::clone(&self.0), group.to_owned())))
+        Ok(Some(Box::new(Open(Arc::clone(&self.0), group.to_owned()))))
     }
 }
 
@@ -406,7 +406,7 @@ fn a_budget_is_kept_and_goes_on() {
     // Started again at once, then a tenth of a day later, then far too late.
     for (later, gains) in [(0, 0), (8_640_000, 50_000_000), (864_000_000, full)] {
         let ledger = Ledger::resumed(kept.clone(), kept.time_ms + later);
-        let again = Bench::new(&text, ledger);
+        let mut again = Bench::new(&text, ledger);
         let wanted = (kept.shares["a"] + gains).min(full);
         let share = again.fleet.ledger().share("a").unwrap();
         assert!(
@@ -415,11 +415,11 @@ fn a_budget_is_kept_and_goes_on() {
         );
     }
     // A clock that was set back lets nothing come in.
-    let back = Bench::new(&text, Ledger::resumed(kept.clone(), 0));
+    let mut back = Bench::new(&text, Ledger::resumed(kept.clone(), 0));
     assert_eq!(back.fleet.ledger().share("a"), Some(kept.shares["a"]));
-    let empty = Bench::new(&text, Ledger::empty());
+    let mut empty = Bench::new(&text, Ledger::empty());
     assert_eq!(empty.fleet.ledger().share("a"), Some(0));
-    let first = Bench::new(&text, Ledger::default());
+    let mut first = Bench::new(&text, Ledger::default());
     assert_eq!(first.fleet.ledger().share("a"), Some(full));
 }
 
@@ -447,8 +447,11 @@ fn looks() -> impl Strategy<Value = Vec<Seen>> {
 struct Script(Arc<Mutex<std::vec::IntoIter<Seen>>>, Arc<Mutex<Vec<Step>>>);
 
 impl Machine for Script {
-    fn open(&mut self, _: &Path) -> Result<Box<dyn Service>, String> {
-        Ok(Box::new(Self(Arc::clone(&self.0), Arc::clone(&self.1))))
+    fn open(&mut self, _: &Path) -> machine::Opened {
+        Ok(Some(Box::new(Self(
+            Arc::clone(&self.0),
+            Arc::clone(&self.1),
+        ))))
     }
 }
 
