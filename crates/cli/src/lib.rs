@@ -30,6 +30,7 @@ mod sched;
 mod schema;
 mod screen;
 mod sim;
+mod size;
 mod stack;
 mod sweep;
 mod tcam;
@@ -85,6 +86,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
         args::Command::Run(run) => run::run(*run),
         args::Command::Attach(attach) => attach::attach(&attach),
+        args::Command::Size(asked) => size::size(*asked),
         args::Command::Bench(bench) => bench::bench(bench),
         args::Command::Extend(asked) => extend::extend(&asked),
         args::Command::Mount(asked) => mount::mount(&asked),

@@ -6,6 +6,7 @@
 //! ([`fetch`]). [`run`] puts these together. Each change of the machine is in the
 //! [`journal`] before it is made, so that it can be undone.
 
+pub mod control;
 pub mod doctor;
 pub mod fetch;
 pub mod group;

@@ -19,6 +19,7 @@ pub mod process;
 pub mod run;
 pub mod sched;
 pub mod schema;
+pub mod size;
 pub mod status;
 mod story;
 pub mod tcam;

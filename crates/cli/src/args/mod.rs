@@ -30,6 +30,7 @@ pub mod sched;
 mod schema;
 mod settings;
 pub mod sim;
+mod size;
 mod sweep;
 pub mod tcam;
 mod tier;
@@ -57,6 +58,7 @@ pub use run::Run;
 pub use sched::Sched;
 pub use schema::Schema;
 pub use sim::Sim;
+pub use size::Size;
 pub use sweep::Sweep;
 pub use tcam::Tcam;
 pub use tier::Tier;
@@ -90,6 +92,7 @@ pub struct Terrace {
 pub enum Command {
     Run(Box<Run>),
     Attach(Attach),
+    Size(Box<Size>),
     Bench(Bench),
     Extend(Extend),
     Mount(Box<Mount>),

@@ -44,6 +44,11 @@ impl Tier {
         Some(("--tier", device))
     }
 
+    /// Whether one of them is given.
+    pub fn is_given(&self) -> bool {
+        self.tier.is_some() || self.tier_size.is_some() || self.force
+    }
+
     /// Returns the tier that was chosen.
     pub fn choice(self) -> Choice {
         Choice {

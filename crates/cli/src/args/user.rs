@@ -14,6 +14,11 @@ pub struct AsUser {
 }
 
 impl AsUser {
+    /// Whether a user is named.
+    pub fn is_given(&self) -> bool {
+        self.user.is_some()
+    }
+
     /// Returns the named user, or else the caller of sudo; none: the user of this process.
     ///
     /// # Errors

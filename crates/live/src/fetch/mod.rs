@@ -6,3 +6,4 @@ pub(crate) mod fetchers;
 pub(crate) mod latency;
 pub mod readahead;
 pub(crate) mod reads;
+pub(crate) mod touch;

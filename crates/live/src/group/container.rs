@@ -9,7 +9,7 @@ const ID: usize = 64;
 /// a scope: `docker-ID.scope`, `libpod-ID.scope`, `cri-containerd-ID.scope`, `crio-ID.scope`. The
 /// process that watches over a container (conmon) is in one of its own, whose name ends with the ID
 /// as well.
-pub(crate) fn is_of(name: &str, id: &str) -> bool {
+pub fn is_of(name: &str, id: &str) -> bool {
     let name = name.strip_suffix(".scope").unwrap_or(name);
     let (engine, own) = name.rsplit_once('-').unwrap_or(("", name));
     let is_id = own.len() == ID && own.bytes().all(|c| c.is_ascii_hexdigit());

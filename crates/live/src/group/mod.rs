@@ -3,7 +3,7 @@
 pub(crate) mod accounts;
 pub mod budget;
 pub(crate) mod cgroup;
-pub(crate) mod container;
+pub mod container;
 pub mod counters;
 pub(crate) mod delegation;
 pub(crate) mod footprint;

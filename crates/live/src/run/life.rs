@@ -87,7 +87,12 @@ impl Session {
 
     /// Waits for processes that outlive the program, because their memory is in the tier; returns
     /// whether there were any.
-    fn await_the_rest(&self, budget: &Budget, exit: Option<Exit>, observer: Observer) -> bool {
+    pub(super) fn await_the_rest(
+        &self,
+        budget: &Budget,
+        exit: Option<Exit>,
+        observer: Observer,
+    ) -> bool {
         self.signals.forget_survived(exit.as_slice());
         let group = budget.directories()[0].clone();
         let left = move || processes_in(&group);

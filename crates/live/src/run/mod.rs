@@ -13,6 +13,7 @@ mod life;
 mod limits_seen;
 mod measured;
 mod pressure;
+mod sized;
 mod steering;
 mod way;
 

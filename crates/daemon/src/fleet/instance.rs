@@ -1,0 +1,264 @@
+//! A group of a target, with its controller.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use terrace_base::Bytes;
+use terrace_base::bytes::PAGE_BYTES;
+use terrace_policy::control::{Controller, Decision, Seen, Spec, Step};
+
+use super::{AGAIN, Machine, Now, Service};
+use crate::configuration::{Goal, Percent};
+use crate::protocol;
+use crate::targets::Group;
+
+/// The time over which stalls are told.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// A step that is to be carried out, away from the fleet.
+pub struct Job {
+    pub(super) target: String,
+    pub(super) number: u64,
+    pub(super) service: Box<dyn Service>,
+    pub(super) step: Step,
+    pub(super) is_return: bool,
+}
+
+/// A step that was carried out.
+pub struct Done {
+    pub(super) target: String,
+    pub(super) number: u64,
+    pub(super) service: Box<dyn Service>,
+    pub(super) is_return: bool,
+    pub(super) carried: Result<u64, String>,
+}
+
+impl Job {
+    /// Carries it out.
+    pub fn perform(mut self) -> Done {
+        let carried = self.service.carry_out(self.step);
+        Done {
+            target: self.target,
+            number: self.number,
+            service: self.service,
+            is_return: self.is_return,
+            carried,
+        }
+    }
+
+    /// Whether it gives memory back, for which a service waits.
+    pub fn is_urgent(&self) -> bool {
+        self.is_return
+    }
+}
+
+/// Where the service of an instance is.
+pub(super) enum Place {
+    /// Not opened: it could not be, or has no process.
+    Closed,
+    /// Here.
+    Open(Box<dyn Service>),
+    /// Where a step is carried out.
+    Away,
+}
+
+/// A group of a target, with its controller.
+pub(super) struct Instance {
+    /// No two instances have the same.
+    pub number: u64,
+    pub group: Group,
+    pub place: Place,
+    /// The last decision in words.
+    pub doing: String,
+    controller: Controller,
+    due: Duration,
+    since_ms: u64,
+    /// Times of opening and of the last look, and what was seen then.
+    opened: Duration,
+    looked: Duration,
+    seen: Seen,
+    /// Whether the budget of writes pays for no more than the last step.
+    is_cut: bool,
+    /// The last looks: the time that passed before each, and the part of it that stalled.
+    window: VecDeque<(Duration, Duration)>,
+}
+
+impl Instance {
+    pub fn new(number: u64, group: Group, policy: &Spec, now: Now) -> Self {
+        Self {
+            number,
+            group,
+            place: Place::Closed,
+            doing: "begins".into(),
+            controller: controller(policy),
+            due: now.since,
+            since_ms: now.wall_ms,
+            opened: now.since,
+            looked: now.since,
+            is_cut: false,
+            seen: Seen::default(),
+            window: VecDeque::new(),
+        }
+    }
+
+    /// Returns the time of the next look; `None` while a step is carried out.
+    pub fn due(&self) -> Option<Duration> {
+        (!matches!(self.place, Place::Away)).then_some(self.due)
+    }
+
+    pub fn is_there(&self) -> bool {
+        !matches!(self.place, Place::Closed)
+    }
+
+    /// Looks at the service, which is opened if it is not. One that had no process begins with a
+    /// new controller when it has some again.
+    pub fn look(
+        &mut self,
+        machine: &mut dyn Machine,
+        policy: &Spec,
+        now: Now,
+    ) -> Result<Option<Seen>, String> {
+        let mut service = match std::mem::replace(&mut self.place, Place::Closed) {
+            Place::Open(service) => service,
+            _ => {
+                self.due = now.since + AGAIN;
+                let Some(service) = machine.open(&self.group.path)? else {
+                    return Ok(self.empty());
+                };
+                self.controller = controller(policy);
+                self.window.clear();
+                (self.opened, self.looked) = (now.since, now.since);
+                service
+            }
+        };
+        self.due = now.since + AGAIN;
+        let Some(mut seen) = service.look()? else {
+            return Ok(self.empty());
+        };
+        self.place = Place::Open(service);
+        self.due = aligned(now.since, self.controller.every());
+        let passed = now.since.saturating_sub(self.looked);
+        self.looked = now.since;
+        // A controller that is new has nothing behind it, however long the daemon runs.
+        seen.time = now.since.saturating_sub(self.opened);
+        self.note(passed, seen.stalled.min(passed));
+        self.seen = seen;
+        Ok(Some(seen))
+    }
+
+    /// Notes that there is no process.
+    fn empty(&mut self) -> Option<Seen> {
+        self.seen = Seen::default();
+        self.doing = "has no process".into();
+        None
+    }
+
+    fn note(&mut self, passed: Duration, stalled: Duration) {
+        self.window.push_back((passed, stalled));
+        let mut all: Duration = self.window.iter().map(|(passed, _)| *passed).sum();
+        while let Some((oldest, _)) = self.window.front() {
+            if all - *oldest < WINDOW {
+                break;
+            }
+            all -= *oldest;
+            self.window.pop_front();
+        }
+    }
+
+    /// Returns what stalled of the time before the last look, and that time.
+    pub fn last(&self) -> (Duration, Duration) {
+        let (passed, stalled) = self.window.back().copied().unwrap_or_default();
+        (stalled, passed)
+    }
+
+    pub fn decide(&mut self, seen: &Seen, allowance: Option<u64>) -> Decision {
+        let decision = self.controller.look(seen, allowance);
+        let whole = allowance.map(|bytes| bytes - bytes % PAGE_BYTES);
+        self.is_cut = matches!(decision.step, Step::Reclaim(bytes) if Some(bytes) == whole);
+        decision
+    }
+
+    /// Takes the service away, to carry out a step.
+    pub fn take(&mut self) -> Option<Box<dyn Service>> {
+        match std::mem::replace(&mut self.place, Place::Away) {
+            Place::Open(service) => Some(service),
+            other => {
+                self.place = other;
+                None
+            }
+        }
+    }
+
+    /// Returns the share of the last seconds that stalled, and how many there were.
+    fn stalls(&self) -> (f64, Duration) {
+        let all: Duration = self.window.iter().map(|(passed, _)| *passed).sum();
+        let stalled: Duration = self.window.iter().map(|(_, stalled)| *stalled).sum();
+        match all.is_zero() {
+            true => (0.0, all),
+            false => (stalled.as_secs_f64() / all.as_secs_f64(), all),
+        }
+    }
+
+    /// Returns why a step was taken.
+    pub fn because(&self, limit: Option<f64>, goal: &Goal) -> String {
+        let (share, time) = self.stalls();
+        let stalls = format!(
+            "stalls {} over {} s",
+            Percent(share),
+            time.as_secs_f64().round()
+        );
+        let why = match (limit, goal) {
+            (Some(limit), _) => format!("{stalls}, limit {}", Percent(limit)),
+            (None, goal) => format!("{} in DRAM, {goal}", Bytes(self.seen.resident)),
+        };
+        match self.is_cut {
+            true => format!("{why}; the budget of writes allows no more"),
+            false => why,
+        }
+    }
+
+    pub fn status(&self) -> protocol::Instance {
+        protocol::Instance {
+            group: self.group.path.display().to_string(),
+            since_ms: self.since_ms,
+            resident: self.seen.resident,
+            swapped: self.seen.swapped,
+            stalled: self.stalls().0,
+            doing: self.doing.clone(),
+        }
+    }
+}
+
+fn controller(policy: &Spec) -> Controller {
+    let controller = policy.controller();
+    controller.expect("the configuration was checked")
+}
+
+/// Returns the next time that is a multiple of `every`: targets with the same period are looked at
+/// together, so that the daemon wakes up once for all.
+fn aligned(now: Duration, every: Duration) -> Duration {
+    let (now, every) = (now.as_nanos(), every.as_nanos().max(1));
+    // At least half a period away, so that looks do not come in pairs.
+    let next = (now + every / 2).div_ceil(every) * every;
+    Duration::from_nanos(u64::try_from(next).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_come_together() {
+        let ms = Duration::from_millis;
+        for (now, next) in [
+            (0, 500),
+            (1, 500),
+            (250, 500),
+            (251, 1000),
+            (499, 1000),
+            (500, 1000),
+        ] {
+            assert_eq!(aligned(ms(now), ms(500)), ms(next), "{now}");
+        }
+    }
+}

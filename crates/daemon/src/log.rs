@@ -1,0 +1,53 @@
+//! What the daemon says on standard error: a line a sentence, which the journal of systemd takes
+//! with its priority.
+
+use std::io::{IsTerminal, Write, stderr};
+
+/// How much a line matters, as syslog numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Something failed.
+    Error = 3,
+    /// Something needs a look.
+    Warning = 4,
+    /// What goes on.
+    Info = 6,
+}
+
+/// Says a line.
+pub fn say(priority: Priority, text: &str) {
+    let line = line(priority, text, stderr().is_terminal());
+    // Nobody is there to be told that it failed.
+    let _ = stderr().write_all(line.as_bytes());
+}
+
+/// Nobody's name ends a line, or colours a terminal.
+fn line(priority: Priority, text: &str, is_terminal: bool) -> String {
+    let shown = shown(text);
+    match is_terminal {
+        true => format!("terraced: {shown}\n"),
+        false => format!("<{}>{shown}\n", priority as u8),
+    }
+}
+
+/// Returns a text with its control characters escaped.
+pub fn shown(text: &str) -> String {
+    let shown = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_its_priority() {
+        let text = "a\n<0>b\x1b[31m";
+        let shown = "<4>a\\n<0>b\\u{1b}[31m\n";
+        assert_eq!(line(Priority::Warning, text, false), shown);
+        assert_eq!(line(Priority::Info, "a", true), "terraced: a\n");
+    }
+}

@@ -1,0 +1,27 @@
+//! Services that run, as control policies (`terrace_policy::control`) see and move them.
+//!
+//! A [`Service`] is looked at ([`Service::look`]), and carries out what a policy answers
+//! ([`Service::carry_out`]). Nothing of the service is changed: it keeps its groups and its limits,
+//! and what it touches comes back by itself. So a driver that is killed leaves nothing behind.
+//! [`size`] drives one service and keeps its curve.
+
+mod chunk;
+mod curve;
+mod hold;
+mod machine;
+mod memory;
+mod pages;
+mod service;
+mod set;
+pub mod size;
+mod stalls;
+mod writes;
+
+#[cfg(test)]
+mod tests;
+
+pub use curve::{Curve, Level, Look, Spread};
+pub use pages::Passed;
+pub use service::{About, Carried, Service};
+pub use stalls::StallSource;
+pub use writes::WriteSource;
