@@ -172,7 +172,7 @@ test-wheel:
 # `test`, so that nothing is built again with fewer features of the crates below.
 test-html:
 	@scripts/setup.sh $(HTML_PACKAGES)
-	$(CARGO) test --workspace --locked --test html -- --include-ignored
+	$(CARGO) test --workspace --locked --test html --test web -- --include-ignored
 
 test-random:
 	env -u PROPTEST_RNG_SEED PROPTEST_CASES=$${PROPTEST_CASES:-1000} $(CARGO) test --workspace --locked

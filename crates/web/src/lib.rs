@@ -1,0 +1,10 @@
+//! Metrics and a page of `terraced`, served by a process without privileges.
+//!
+//! - [`source`]: asks the daemon, and keeps what it said of the last hour.
+//! - [`metrics`]: the same for Prometheus.
+//! - [`server`]: both over HTTP, where nothing can be changed.
+
+pub mod history;
+pub mod metrics;
+pub mod server;
+pub mod source;

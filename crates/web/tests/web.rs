@@ -1,0 +1,400 @@
+//! `terraced-web` in front of a daemon that says what these tests want.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use terrace_daemon::protocol::{
+    Backend, Budget, Counts, Event, Events, Instance, Kind, Reloaded, Server, State, Status,
+    Target, Tier,
+};
+
+/// A name that is markup, a label of metrics, and a line of its own.
+const HOSTILE: &str = "<img src=x onerror=\"document.title='taken'\">\n{evil=\"1\"} 7\\";
+
+/// A daemon with two targets, of which one has a hostile name.
+struct Daemon;
+
+impl Backend for Daemon {
+    fn status(&self) -> Result<Status, String> {
+        let running = Target {
+            name: "postgres".to_owned(),
+            means: "the unit postgresql.service".to_owned(),
+            goal: "slowdown 2 %".to_owned(),
+            policy: "slowdown:goal=0.02".to_owned(),
+            limit: Some(0.02),
+            state: State::Running,
+            share: Some(-5),
+            counts: Counts {
+                stalled_s: 1.5,
+                watched_s: 100.0,
+                written: 4096,
+                reclaims: 7,
+                ..Counts::default()
+            },
+            instances: vec![Instance {
+                group: "/system.slice/postgresql.service".to_owned(),
+                resident: 3 << 30,
+                swapped: 1 << 30,
+                stalled: 0.031,
+                doing: "gave back 128 MiB: stalls 3.1 % over 10 s, limit 2 %".to_owned(),
+                ..Instance::default()
+            }],
+            ..Target::default()
+        };
+        let waiting = Target {
+            name: HOSTILE.to_owned(),
+            means: HOSTILE.to_owned(),
+            trouble: Some(HOSTILE.to_owned()),
+            ..Target::default()
+        };
+        Ok(Status {
+            daemon: "0.1.0".to_owned(),
+            started_ms: 1_700_000_000_000,
+            time_ms: 1_700_000_100_000,
+            tier: Tier {
+                memory: "zram".to_owned(),
+                size: 8 << 30,
+                used: 1 << 30,
+                budget: Some(Budget {
+                    a_day: 100 << 30,
+                    life_days: Some(1000.0),
+                    ..Budget::default()
+                }),
+            },
+            targets: vec![running, waiting],
+        })
+    }
+
+    fn events(&self, after: u64, _: Duration) -> Events {
+        let event = Event {
+            number: 1,
+            time_ms: 1_700_000_090_000,
+            target: Some("postgres".to_owned()),
+            kind: Kind::GaveBack,
+            bytes: 128 << 20,
+            text: HOSTILE.to_owned(),
+        };
+        Events {
+            events: if after == 0 { vec![event] } else { Vec::new() },
+            next: 1,
+            lost: 0,
+        }
+    }
+
+    fn reload(&self) -> Result<Reloaded, String> {
+        panic!("nothing can be changed over HTTP")
+    }
+}
+
+/// The process, and the directory with the socket.
+struct Web {
+    child: Child,
+    address: SocketAddr,
+    directory: TempDir,
+}
+
+impl Web {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_terraced-web"))
+            .args(["--listen", "127.0.0.1:0", "--socket"])
+            .arg(socket(directory.path()))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        errors.read_line(&mut said).unwrap();
+        let address = said.trim().trim_start_matches("terraced-web: http://");
+        let address = address.trim_end_matches('/').parse();
+        Self {
+            address: address.unwrap_or_else(|_| panic!("{said}")),
+            child,
+            directory,
+        }
+    }
+
+    fn daemon(&self) -> Server {
+        Server::start(&socket(self.directory.path()), None, Arc::new(Daemon)).unwrap()
+    }
+
+    /// Asks, and returns all that comes back.
+    fn ask(&self, method: &str, path: &str, host: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.ask("GET", path, "127.0.0.1")
+    }
+
+    /// Waits until the metrics have a line.
+    fn await_metric(&self, line: &str) -> String {
+        let begin = Instant::now();
+        loop {
+            let metrics = self.get("/metrics");
+            if metrics.lines().any(|one| one == line) {
+                return metrics;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(20), "{metrics}");
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn socket(directory: &Path) -> PathBuf {
+    directory.join("control")
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").unwrap().1
+}
+
+#[test]
+fn metrics_are_those_of_the_daemon_while_it_answers() {
+    let web = Web::start();
+    web.await_metric("terrace_up 0.0");
+    let daemon = web.daemon();
+    let metrics = web.await_metric("terrace_up 1.0");
+    for line in [
+        "terrace_target_dram_bytes{target=\"postgres\"} 3221225472.0",
+        "terrace_target_stall_seconds_total{target=\"postgres\"} 1.5",
+        "terrace_target_written_bytes_total{target=\"postgres\"} 4096.0",
+        "terrace_target_stall_limit_ratio{target=\"postgres\"} 0.02",
+        "terrace_target_write_share_bytes{target=\"postgres\"} -5.0",
+        "terrace_tier_life_seconds 86400000.0",
+        "# TYPE terrace_target_reclaims counter",
+        "# UNIT terrace_target_dram_bytes bytes",
+        "# EOF",
+    ] {
+        assert!(metrics.lines().any(|one| one == line), "{line}:\n{metrics}");
+    }
+    let evil =
+        "target=\"<img src=x onerror=\\\"document.title='taken'\\\">\\n{evil=\\\"1\\\"} 7\\\\\"";
+    assert!(metrics.contains(evil), "{metrics}");
+    drop(daemon);
+    // The connection of before may last; a daemon that ends closes it.
+    let metrics = body(&metrics).to_owned();
+    accepted_by_prometheus(&metrics);
+}
+
+/// Returns metrics in the older text format, which that tool reads: it has no units and no mark of
+/// the end, and the name of a counter ends in `_total` everywhere.
+fn older(metrics: &str) -> String {
+    let counters = metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"));
+    let counters: Vec<&str> = counters.collect();
+    let lines = metrics
+        .lines()
+        .filter(|line| !line.starts_with("# UNIT") && *line != "# EOF");
+    let lines = lines.map(|line| {
+        let about = line
+            .strip_prefix("# ")
+            .and_then(|about| about.split(' ').nth(1));
+        match about.filter(|name| counters.contains(name)) {
+            Some(name) => line.replacen(name, &format!("{name}_total"), 1) + "\n",
+            None => format!("{line}\n"),
+        }
+    });
+    lines.collect()
+}
+
+/// Has Prometheus' own tool read the metrics, where it is there.
+fn accepted_by_prometheus(metrics: &str) {
+    let tool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut tool) = tool else {
+        eprintln!("SKIPPED: promtool is not there (Debian: apt-get install prometheus)");
+        return;
+    };
+    let text = older(metrics);
+    tool.stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    let output = tool.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{text}");
+}
+
+/// A file of `contrib`.
+fn contributed(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../contrib")
+        .join(name)
+}
+
+/// Returns the metrics that a text names.
+fn named(text: &str) -> Vec<&str> {
+    let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+    let words = text.split(|c| !is_name(c));
+    words.filter(|word| word.starts_with("terrace_")).collect()
+}
+
+#[test]
+fn alerts_and_the_dashboard_name_metrics_that_there_are() {
+    let web = Web::start();
+    let _daemon = web.daemon();
+    let metrics = web.await_metric("terrace_up 1.0");
+    let dashboard = std::fs::read_to_string(contributed("grafana.json")).unwrap();
+    let _: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    let alerts = std::fs::read_to_string(contributed("alerts.yml")).unwrap();
+    let there: Vec<&str> = metrics
+        .lines()
+        .filter_map(|line| line.split(['{', ' ']).next())
+        .collect();
+    let names = [named(&dashboard), named(&alerts)].concat();
+    assert!(names.len() > 20);
+    for name in names {
+        assert!(there.contains(&name), "{name}");
+    }
+    let checked = Command::new("promtool")
+        .args(["check", "rules"])
+        .arg(contributed("alerts.yml"))
+        .output();
+    match checked {
+        Ok(checked) => assert!(
+            checked.status.success(),
+            "{}",
+            String::from_utf8_lossy(&checked.stderr)
+        ),
+        Err(_) => eprintln!("SKIPPED: promtool is not there (Debian: apt-get install prometheus)"),
+    }
+}
+
+#[test]
+fn nothing_can_be_changed() {
+    let web = Web::start();
+    let _daemon = web.daemon();
+    web.await_metric("terrace_up 1.0");
+    for path in [
+        "/",
+        "/metrics",
+        "/status",
+        "/history",
+        "/page.js",
+        "/style.css",
+        "/changes",
+    ] {
+        for method in ["POST", "PUT", "DELETE", "PATCH"] {
+            let answer = web.ask(method, path, "127.0.0.1");
+            assert!(
+                answer.starts_with("HTTP/1.1 405"),
+                "{method} {path}: {answer}"
+            );
+        }
+    }
+    assert!(web.get("/reload").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn a_page_of_another_name_reads_nothing() {
+    let web = Web::start();
+    for path in ["/", "/metrics", "/status", "/changes"] {
+        let answer = web.ask("GET", path, "evil.example:9847");
+        assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
+        assert!(!body(&answer).contains("terrace"), "{answer}");
+    }
+}
+
+#[test]
+fn the_page_loads_nothing_from_elsewhere() {
+    let web = Web::start();
+    for path in ["/", "/page.js", "/style.css"] {
+        let answer = web.get(path);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.contains("content-security-policy: default-src 'none'"));
+        let own = body(&answer).replace("http://www.w3.org/2000/svg", "");
+        assert!(
+            !own.contains("http://") && !own.contains("https://"),
+            "{path}"
+        );
+        // What others named is text.
+        assert!(!own.contains("innerHTML"), "{path}");
+    }
+}
+
+#[test]
+fn arbitrary_bytes_end_nothing() {
+    let web = Web::start();
+    for bytes in [
+        &b"\0\xff\xfe"[..],
+        b"GET",
+        b"GET / HTTP/9\r\n\r\n",
+        &[b'A'; 100_000],
+    ] {
+        let mut stream = TcpStream::connect(web.address).unwrap();
+        let _ = stream.write_all(bytes);
+    }
+    assert!(web.get("/").starts_with("HTTP/1.1 200"));
+}
+
+/// Browsers that print a page as it is after its script ran.
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+
+#[test]
+#[ignore = "needs Chromium; `make test-html` installs it and runs this"]
+fn a_browser_shows_hostile_names_as_text() {
+    let works = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
+    let browser = BROWSERS
+        .iter()
+        .find(works)
+        .expect("no browser found; install chromium");
+    let mut web = Web::start();
+    let _daemon = web.daemon();
+    web.await_metric("terrace_up 1.0");
+    let profile = tempfile::tempdir().unwrap();
+    let drawing = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu"])
+        .args(["--enable-logging=stderr", "--v=0"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(["--virtual-time-budget=2000", "--dump-dom"])
+        .arg(format!("http://{}/", web.address))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The browser's time stands still while the stream is open; it prints what it shows once that
+    // has ended.
+    thread::sleep(Duration::from_secs(8));
+    web.child.kill().unwrap();
+    let output = drawing.wait_with_output().unwrap();
+    let logged = String::from_utf8_lossy(&output.stderr);
+    let wrong = |line: &&str| line.contains(":CONSOLE") && !line.contains("ERR_CONNECTION");
+    assert_eq!(logged.lines().find(wrong), None);
+    let drawn = String::from_utf8_lossy(&output.stdout);
+    assert!(drawn.contains("data-drawn=\"2\""), "{drawn}");
+    assert!(drawn.contains("<td class=\"bad\">3.1 %</td>"), "{drawn}");
+    assert!(drawn.contains("&lt;img src=x onerror="), "{drawn}");
+    assert!(
+        !drawn.contains("<img") && drawn.contains("<title>Terrace</title>"),
+        "{drawn}"
+    );
+}
