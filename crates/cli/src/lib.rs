@@ -34,6 +34,7 @@ mod size;
 mod stack;
 mod sweep;
 mod tcam;
+mod top;
 mod trace;
 mod usage;
 mod validate;
@@ -87,6 +88,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Run(run) => run::run(*run),
         args::Command::Attach(attach) => attach::attach(&attach),
         args::Command::Size(asked) => size::size(*asked),
+        args::Command::Top(asked) => top::top(&asked),
         args::Command::Bench(bench) => bench::bench(bench),
         args::Command::Extend(asked) => extend::extend(&asked),
         args::Command::Mount(asked) => mount::mount(&asked),

@@ -34,6 +34,7 @@ mod size;
 mod sweep;
 pub mod tcam;
 mod tier;
+mod top;
 pub mod trace;
 mod user;
 pub mod validate;
@@ -62,6 +63,7 @@ pub use size::Size;
 pub use sweep::Sweep;
 pub use tcam::Tcam;
 pub use tier::Tier;
+pub use top::Top;
 pub use trace::Trace;
 pub use user::AsUser;
 pub use validate::Validate;
@@ -93,6 +95,7 @@ pub enum Command {
     Run(Box<Run>),
     Attach(Attach),
     Size(Box<Size>),
+    Top(Top),
     Bench(Bench),
     Extend(Extend),
     Mount(Box<Mount>),
