@@ -42,7 +42,9 @@ impl Arc {
             return None;
         }
         let t1 = self.t1.len() as f64;
-        if self.t2.is_empty() || t1 >= 1.0 && ((self.b2.contains(&x) && t1 == self.p) || t1 > self.p) {
+        if self.t2.is_empty()
+            || t1 >= 1.0 && ((self.b2.contains(&x) && t1 == self.p) || t1 > self.p)
+        {
             let lru = self.t1.remove(0);
             if !take(&mut self.unused, lru) {
                 self.b1.push(lru);
