@@ -162,7 +162,7 @@ impl Looks {
 pub struct Controlled {
     /// DRAM held on average over time; what comes in between two looks is taken to come evenly.
     pub dram_mean: Bytes,
-    /// Least DRAM held after a look.
+    /// Least DRAM held after a look; at the end if there was none.
     pub dram_least: Bytes,
     /// Share of stalls.
     pub stalls: f64,
@@ -189,7 +189,7 @@ struct Account {
     last: Held,
     /// Pages by nanoseconds, twice.
     dram: u128,
-    least: u64,
+    least: Option<u64>,
     worst: Option<f64>,
     /// Begin of the second under way.
     second: Held,
@@ -206,7 +206,7 @@ impl Account {
             begin,
             last: begin,
             dram: 0,
-            least: begin.resident,
+            least: None,
             worst: None,
             second: begin,
             total: Look::default(),
@@ -241,7 +241,7 @@ impl Account {
 
     fn look(&mut self, now: Held, resident: u64, look: Look, step: Step) {
         self.hold(now, resident);
-        self.least = self.least.min(resident);
+        self.least = Some(self.least.map_or(resident, |least| least.min(resident)));
         self.reclaims += u64::from(matches!(step, Step::Reclaim(_)));
         self.returns += u64::from(matches!(step, Step::GiveBack(_)));
         self.unpaid += u64::from(look.reason == reason(Reason::Writes));
@@ -254,7 +254,7 @@ impl Account {
         let mean = self.dram_until(end).checked_div(2 * passed);
         Controlled {
             dram_mean: Bytes::of_pages(mean.map_or(end.resident, |mean| mean as u64)),
-            dram_least: Bytes::of_pages(self.least),
+            dram_least: Bytes::of_pages(self.least.unwrap_or(end.resident)),
             stalls: (end.waits - self.begin.waits).share().unwrap_or(0.0),
             stalls_worst: self.worst,
             looks: self.total.looks,

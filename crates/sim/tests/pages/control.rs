@@ -287,16 +287,22 @@ fn program(touches: &[(u64, bool, u64)]) -> Vec<Access> {
     accesses.collect()
 }
 
-/// Touches of few pages, a fifth of a millisecond apart on average; some pages are used more than
-/// others, and some of the time others.
+/// Touches of few pages in phases: a fifth of a millisecond apart on average, of which some are used
+/// more than others, or all at once; and in some phases other pages.
 fn steps() -> impl Strategy<Value = Vec<(u64, bool, u64)>> {
-    let touch = (0..14_u64, 0..14_u64, any::<bool>(), 1..400_000_u64);
-    let touch = touch.prop_map(|(one, other, write, pause)| (one.min(other), write, pause));
-    let phase = (prop::collection::vec(touch, 1..150), 0..2_u64);
-    let phases = prop::collection::vec(phase, 1..4);
+    let touch = (0..24_u64, 0..24_u64, any::<bool>(), 1..400_000_u64);
+    let phase = (
+        prop::collection::vec(touch, 1..120),
+        0..2_u64,
+        any::<bool>(),
+    );
+    let phases = prop::collection::vec(phase, 1..5);
     phases.prop_map(|phases| {
-        let moved = phases.into_iter().flat_map(|(touches, which)| {
-            let place = move |(page, write, pause)| (page + 9 * which, write, pause);
+        let moved = phases.into_iter().flat_map(|(touches, which, burst)| {
+            let place = move |(one, other, write, pause): (u64, u64, bool, u64)| match burst {
+                true => (one + 12 * which, write, pause / 100),
+                false => (one.min(other) + 12 * which, write, pause),
+            };
             touches.into_iter().map(place)
         });
         moved.collect()
@@ -343,7 +349,7 @@ proptest! {
             prop_assert_eq!(controlled.reclaimed, Bytes::of_pages(sum(|look| look.3)));
             prop_assert_eq!(controlled.given_back, Bytes::of_pages(sum(|look| look.4)));
             prop_assert!(looked(&outcome).iter().all(|look| look.1 <= dram as u64));
-            prop_assert!(controlled.dram_least <= controlled.dram_mean.max(Bytes::of_pages(1)));
+            prop_assert!(controlled.dram_least <= Bytes::of_pages(dram as u64));
             prop_assert!(outcome.counts.evictions >= sum(|look| look.3));
             prop_assert!((0.0..=1.0).contains(&controlled.stalls));
         }
