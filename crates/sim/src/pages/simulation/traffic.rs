@@ -209,7 +209,7 @@ impl Simulation {
         if flags.any(Flags::AHEAD) {
             self.waste(page, pages);
         }
-        if self.control.is_some() && flags.any(Flags::GIVEN) {
+        if flags.any(Flags::GIVEN) {
             self.store.clear(page, Flags::GIVEN);
         }
     }
