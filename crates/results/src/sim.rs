@@ -241,7 +241,9 @@ fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
         (DRAM_HELD, |o| {
             controlled(o, |c| Some(Unit::Bytes.shown(&c.dram_mean.0.value())))
         }),
-        (STALLS, |o| controlled(o, |c| Some(percent(Some(c.stalls))))),
+        (STALLS, |o| {
+            controlled(o, |c| Some(format!("{:.2} %", 100.0 * c.stalls)))
+        }),
         (WORST, |o| {
             controlled(o, |c| Some(percent(Some(c.stalls_worst?))))
         }),

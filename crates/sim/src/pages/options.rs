@@ -127,16 +127,16 @@ fn policies() -> Vec<Setting> {
                      and holds the others. It acts on pages that a predictor foresaw. `terrace explain \
                      hold` lists its settings."),
             column("eviction", "eviction", Unit::None, |m| m.eviction.to_string());
-        /// what decides how much DRAM the programs hold: none, for as much as there is, or a control
-        /// policy
+        /// what decides how much DRAM the programs hold: none, for as much as there is, or a
+        /// control policy
         "control" "NAME": new(Values::List(Arc::new(controls))), default("none"),
             details("It looks at even times of the virtual clock, and has the coldest pages by --replacement leave DRAM \
                      or fetches back those that left last, as it does for services that run. --dram is the most that \
                      they hold. Policies are listed by `terrace list control`. Settings follow a name, as in \
                      slowdown:goal=0.05; `terrace explain slowdown` lists them. fixed:dram=1T only looks."),
             column("control", "control", Unit::None, |m| m.control.as_ref().map(ToString::to_string));
-        /// bytes a day that may be written to the tier before --control stops to reclaim: 20G; none:
-        /// any number
+        /// bytes a day that may be written to the tier before --control stops to reclaim: 20G;
+        /// none: any number
         "control-writes" "SIZE": parsed(control_writes), default("none"), idle(controls_nothing),
             details("What is not used is saved for a day, and a day is saved at the start. Writes by the limit of \
                      --dram count as well."),

@@ -337,8 +337,8 @@ fn program(touches: &[(u64, bool, u64)]) -> Vec<Access> {
     accesses.collect()
 }
 
-/// Touches of few pages in phases: a fifth of a millisecond apart on average, of which some are used
-/// more than others, or all at once; and in some phases other pages.
+/// Touches of few pages in phases: a fifth of a millisecond apart on average, of which some are
+/// used more than others, or all at once; and in some phases other pages.
 fn steps() -> impl Strategy<Value = Vec<(u64, bool, u64)>> {
     let touch = (0..24_u64, 0..24_u64, any::<bool>(), 1..400_000_u64);
     let phase = (
