@@ -244,6 +244,6 @@ pub(super) mod tests {
             machine(&made(&[("dram", "500p")]).unwrap()),
         ];
         let begin = keys.map(|key| key.to_string()[..16].to_owned());
-        assert_eq!(begin, ["184441346ac6b890", "d9b873ea24fc7879"]);
+        assert_eq!(begin, ["cc72a277d0d1e245", "2c29028c498b9433"]);
     }
 }
