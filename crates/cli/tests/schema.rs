@@ -136,6 +136,7 @@ fn results_are_what_their_schemas_say() {
         format!("trace convert {trace} {part} --json"),
         format!("sim pages --dram 25%,100% --prefetch off,stream --json=- {trace}"),
         format!("sim pages --dram 25% --memory none --json=- {trace}"),
+        format!("sim pages --dram 8M --control none,fixed:dram=64K,every=1ms --json=- {trace}"),
         format!("sim curve --json=- {trace}"),
         format!("sim llc --policy lru,nhm,opt --pages jit --json=- {trace}"),
         format!("sim mix --slice 1ms --time 2ms --warmup 0ns --json=- {trace} {trace}"),

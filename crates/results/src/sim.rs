@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use terrace_base::schema::{Field, Tree, Typed, Unit, Value, fields};
 use terrace_base::{Bytes, Nanos};
 use terrace_sim::pages::options::settings;
-use terrace_sim::pages::{Dram, Outcome, PageSimulation, Simulated, Times, results};
+use terrace_sim::pages::{Controlled, Dram, Outcome, PageSimulation, Simulated, Times, results};
 
 use crate::counted::Counted;
 use crate::html::ends;
@@ -219,10 +219,11 @@ fn comparison(simulated: &[&Simulated]) -> Table {
 }
 
 /// Returns the figures of the table: those of prefetching only if some machine fetched ahead, those
-/// of lines only if slow memory served them somewhere, what was drawn only if some memory had a
-/// limit, and those of time only if some machine had a clock.
+/// of control only if some machine had a policy of it, those of lines only if slow memory served
+/// them somewhere, what was drawn only if some memory had a limit, and those of time only if some
+/// machine had a clock.
 fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
-    let all: [(_, Figure); 13] = [
+    let all: [(_, Figure); 16] = [
         ("misses", |o| o.counts.misses().to_string()),
         ("miss ratio", |o| format!("{:.4}", o.miss_ratio())),
         (PREFETCHED, |o| o.story.issued.to_string()),
@@ -237,6 +238,15 @@ fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
         }),
         (TIME, |o| timed(o, |o| o.time().to_string())),
         (SLOWDOWN, |o| timed(o, |o| format!("{:.2}", o.slowdown()))),
+        (DRAM_HELD, |o| {
+            controlled(o, |c| Some(Unit::Bytes.shown(&c.dram_mean.0.value())))
+        }),
+        (STALLS, |o| {
+            controlled(o, |c| Some(format!("{:.2} %", 100.0 * c.stalls)))
+        }),
+        (WORST, |o| {
+            controlled(o, |c| Some(percent(Some(c.stalls_worst?))))
+        }),
         (FAST_DRAWN, |o| {
             Unit::Rate.shown(&o.rate(o.drawn.fast).value())
         }),
@@ -247,6 +257,7 @@ fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
     ];
     let fetched = simulated.iter().any(|one| one.outcome.story.issued > 0);
     let has_clock = simulated.iter().any(|one| one.outcome.timed);
+    let is_controlled = simulated.iter().any(|one| one.outcome.control.is_some());
     let serves_lines = simulated.iter().any(|one| one.machine.migration.bypasses());
     let mut drawn = simulated.iter().map(|one| one.outcome.drawn);
     let is_limited = (
@@ -258,8 +269,15 @@ fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
         .filter(|(name, _)| is_limited.1 || *name != SLOW_DRAWN)
         .filter(|(name, _)| fetched || ![PREFETCHED, ACCURACY].contains(name))
         .filter(|(name, _)| serves_lines || ![LINES_READ, LINES_WRITTEN].contains(name))
+        .filter(|(name, _)| is_controlled || ![DRAM_HELD, STALLS, WORST].contains(name))
         .filter(|(name, _)| has_clock || ![TIME, SLOWDOWN, LIFETIME].contains(name))
         .collect()
+}
+
+/// Formats a figure of a control policy, which a machine may not have.
+fn controlled(outcome: &Outcome, figure: fn(&Controlled) -> Option<String>) -> String {
+    let figure = outcome.control.as_ref().and_then(figure);
+    figure.unwrap_or_else(|| Unit::None.shown(&Value::Null))
 }
 
 /// Formats a figure of time, which a machine without a clock does not have.
@@ -272,6 +290,9 @@ fn timed(outcome: &Outcome, figure: Figure) -> String {
 
 const LINES_READ: &str = "lines read";
 const LINES_WRITTEN: &str = "lines written";
+const DRAM_HELD: &str = "DRAM held";
+const STALLS: &str = "stalls";
+const WORST: &str = "worst second";
 const TIME: &str = "time";
 const SLOWDOWN: &str = "slowdown";
 const FAST_DRAWN: &str = "drawn from DRAM";

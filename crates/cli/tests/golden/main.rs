@@ -268,6 +268,16 @@ fn sim_pages_of_a_measured_machine() {
 }
 
 #[test]
+fn sim_pages_with_control() {
+    check(
+        "control.json",
+        "sim pages -q --dram 8M --memory flash --instruction-time 40ns --access-time 4us --control none,fixed:dram=400K,every=1ms,\
+         senpai:pressure=0.5,ratio=0.2,every=1ms,slowdown:goal=0.1,window=20ms,most=0.3,rest=1ms,longest=9ms,every=1ms \
+         zipf.parquet strided.parquet --json",
+    );
+}
+
+#[test]
 fn sim_pages_with_write_schemes() {
     check(
         "writes.json",

@@ -115,12 +115,19 @@ impl Arc {
     /// The paper's REPLACE: evicts the least recently used page of T1 or T2, so that the size of T1
     /// approaches p. No effect while there is room.
     fn replace(&mut self, touched_is_in_b2: bool) -> Option<PageId> {
-        if self.resident() < self.capacity {
-            return None;
+        match self.resident() < self.capacity {
+            true => None,
+            false => self.shrink(touched_is_in_b2),
         }
+    }
+
+    /// Evicts such a page whether there is room or not.
+    fn shrink(&mut self, touched_is_in_b2: bool) -> Option<PageId> {
         let t1 = self.lists.len(Place::T1) as f64;
         let above = t1 > self.p || (touched_is_in_b2 && t1 == self.p);
-        let (from, to) = match t1 > 0.0 && above {
+        // T2 can have no page to evict only while there is room.
+        let has_t2 = self.lists.len(Place::T2) > 0;
+        let (from, to) = match t1 > 0.0 && (above || !has_t2) {
             true => (Place::T1, Place::B1),
             false => (Place::T2, Place::B2),
         };
@@ -151,6 +158,14 @@ impl Replacement for Arc {
     fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.remove(page);
         self.admit(page, Place::Fetched)
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        self.shrink(false)
+    }
+
+    fn evicts(&self) -> bool {
+        true
     }
 
     fn remove(&mut self, page: PageId) {

@@ -81,15 +81,6 @@ impl Belady {
         evicted
     }
 
-    fn evict(&mut self) -> Option<PageId> {
-        let rank = self.ranked.last()?;
-        self.ranked.remove(rank);
-        self.resident -= 1;
-        let never = |rank| PageId((rank - self.future.len()) as u32);
-        let evicted = self.future.get(rank).copied();
-        Some(evicted.unwrap_or_else(|| never(rank)))
-    }
-
     #[cold]
     fn touch_out_of_order(&mut self, page: PageId) -> Answer {
         if self.contains(page) {
@@ -122,6 +113,20 @@ impl Replacement for Belady {
         let rank = self.rank(page);
         self.ranked.cover(rank + 1);
         self.admit(rank)
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        // Without resident pages there may be bits of past touches.
+        let rank = self.ranked.last().filter(|_| self.resident > 0)?;
+        self.ranked.remove(rank);
+        self.resident -= 1;
+        let never = |rank| PageId((rank - self.future.len()) as u32);
+        let evicted = self.future.get(rank).copied();
+        Some(evicted.unwrap_or_else(|| never(rank)))
+    }
+
+    fn evicts(&self) -> bool {
+        true
     }
 
     fn remove(&mut self, page: PageId) {

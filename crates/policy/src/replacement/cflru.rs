@@ -126,17 +126,6 @@ impl Cflru {
         state
     }
 
-    fn evict(&mut self) -> Option<PageId> {
-        let oldest = || {
-            let clean_first = self.regions.back(Region::CleanFirst);
-            clean_first.or(self.regions.back(Region::Working))
-        };
-        let clean = self.clean.first().map(|&(_, page)| page);
-        let victim = clean.or_else(oldest)?;
-        self.remove(victim);
-        Some(victim)
-    }
-
     fn admit(&mut self, page: PageId, dirty: bool) -> Option<PageId> {
         let full = self.resident() >= self.capacity;
         let evicted = full.then(|| self.evict()).flatten();
@@ -158,6 +147,21 @@ impl Replacement for Cflru {
 
     fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page, false)
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        let oldest = || {
+            let clean_first = self.regions.back(Region::CleanFirst);
+            clean_first.or(self.regions.back(Region::Working))
+        };
+        let clean = self.clean.first().map(|&(_, page)| page);
+        let victim = clean.or_else(oldest)?;
+        self.remove(victim);
+        Some(victim)
+    }
+
+    fn evicts(&self) -> bool {
+        true
     }
 
     fn cleaned(&mut self, page: PageId) {

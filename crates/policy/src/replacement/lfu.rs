@@ -71,13 +71,6 @@ impl Lfu {
         evicted
     }
 
-    fn evict(&mut self) -> Option<PageId> {
-        let lowest = self.buckets.lowest();
-        let evicted = self.buckets.at(lowest).pages.back().map(PageId)?;
-        self.remove(evicted);
-        Some(evicted)
-    }
-
     #[inline]
     fn put(&mut self, page: PageId, bucket: u32) {
         let pages = &mut self.buckets.at(bucket).pages;
@@ -109,6 +102,17 @@ impl Replacement for Lfu {
 
     fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page, 0)
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        let lowest = self.buckets.lowest();
+        let evicted = self.buckets.at(lowest).pages.back().map(PageId)?;
+        self.remove(evicted);
+        Some(evicted)
+    }
+
+    fn evicts(&self) -> bool {
+        true
     }
 
     fn remove(&mut self, page: PageId) {

@@ -170,20 +170,6 @@ impl Linux {
         self.queues.push(page, state);
     }
 
-    fn evict(&mut self) -> Option<PageId> {
-        if self.queues.len(Queue::Reclaimed) == 0 {
-            self.writes.clear();
-        }
-        while self.queues.len(Queue::Reclaimed) == 0 {
-            if self.queues.resident() == 0 {
-                return None;
-            }
-            self.reclaim();
-        }
-        let (page, _) = self.queues.pop_back(Queue::Reclaimed)?;
-        Some(page)
-    }
-
     /// Frees pages, and has dirty ones written; neither if all that were looked at had been
     /// accessed.
     fn reclaim(&mut self) {
@@ -284,6 +270,24 @@ impl Replacement for Linux {
 
     fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page, None)
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        if self.queues.len(Queue::Reclaimed) == 0 {
+            self.writes.clear();
+        }
+        while self.queues.len(Queue::Reclaimed) == 0 {
+            if self.queues.resident() == 0 {
+                return None;
+            }
+            self.reclaim();
+        }
+        let (page, _) = self.queues.pop_back(Queue::Reclaimed)?;
+        Some(page)
+    }
+
+    fn evicts(&self) -> bool {
+        true
     }
 
     fn cleaned(&mut self, page: PageId) {

@@ -177,14 +177,10 @@ impl Lirs {
     }
 
     fn make_room(&mut self) -> Option<PageId> {
-        if self.resident() < self.capacity {
-            return None;
+        match self.resident() < self.capacity {
+            true => None,
+            false => self.evict(),
         }
-        let (evicted, place) = self.lists.pop_back(Place::Queue)?;
-        if place == Place::StackAndQueue {
-            self.lists.push(evicted, Place::Gone);
-        }
-        Some(evicted)
     }
 }
 
@@ -212,6 +208,23 @@ impl Replacement for Lirs {
         };
         self.lists.put(page, place);
         evicted
+    }
+
+    /// Without pages in Q, the LIR page at the bottom of S becomes HIR first.
+    fn evict(&mut self) -> Option<PageId> {
+        if self.lists.len(Place::Queue) == 0 {
+            self.demote_bottom();
+            self.prune();
+        }
+        let (evicted, place) = self.lists.pop_back(Place::Queue)?;
+        if place == Place::StackAndQueue {
+            self.lists.push(evicted, Place::Gone);
+        }
+        Some(evicted)
+    }
+
+    fn evicts(&self) -> bool {
+        true
     }
 
     fn remove(&mut self, page: PageId) {

@@ -89,6 +89,18 @@ pub trait Replacement: Send {
     /// Same as [`Replacement::prefetch`] of a page that is not resident.
     fn fetch(&mut self, page: PageId) -> Option<PageId>;
 
+    /// Evicts the page that would go next, without one that comes: memory is reclaimed before it is
+    /// full. Returns it; `None` if no page is resident, or if the policy cannot
+    /// ([`Replacement::evicts`]).
+    fn evict(&mut self) -> Option<PageId> {
+        None
+    }
+
+    /// Whether [`Replacement::evict`] is to be asked.
+    fn evicts(&self) -> bool {
+        false
+    }
+
     /// Marks a resident page as clean: its content was written to the slower tier.
     fn cleaned(&mut self, _page: PageId) {}
 

@@ -115,6 +115,14 @@ impl<R: Rule> Replacement for Queue<R> {
         self.admit(page, Use::Fetched)
     }
 
+    fn evict(&mut self) -> Option<PageId> {
+        self.rule.evict(&mut self.pages)
+    }
+
+    fn evicts(&self) -> bool {
+        true
+    }
+
     fn remove(&mut self, page: PageId) {
         if self.contains(page) {
             self.rule.remove(&mut self.pages, page);

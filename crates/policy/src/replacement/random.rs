@@ -50,15 +50,6 @@ impl Random {
         self.pages.push(page);
         evicted
     }
-
-    fn evict(&mut self) -> Option<PageId> {
-        // The upper half of the product is a draw below the number of pages.
-        let draw = u128::from(self.chance.next_u64()) * self.pages.len() as u128;
-        let choice = (draw >> 64) as usize;
-        let victim = self.pages.get(choice).copied()?;
-        self.remove(victim);
-        Some(victim)
-    }
 }
 
 impl Replacement for Random {
@@ -72,6 +63,22 @@ impl Replacement for Random {
 
     fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page)
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        if self.pages.is_empty() {
+            return None;
+        }
+        // The upper half of the product is a draw below the number of pages.
+        let draw = u128::from(self.chance.next_u64()) * self.pages.len() as u128;
+        let choice = (draw >> 64) as usize;
+        let victim = self.pages.get(choice).copied()?;
+        self.remove(victim);
+        Some(victim)
+    }
+
+    fn evicts(&self) -> bool {
+        true
     }
 
     fn remove(&mut self, page: PageId) {

@@ -122,14 +122,6 @@ impl S3Fifo {
         evicted
     }
 
-    fn evict(&mut self) -> Option<PageId> {
-        if self.queues.len(Queue::Main) > self.main_capacity {
-            return self.evict_from_main();
-        }
-        // All pages of the small queue may have moved to the main queue.
-        self.evict_from_small().or_else(|| self.evict_from_main())
-    }
-
     fn evict_from_small(&mut self) -> Option<PageId> {
         while let Some((page, state)) = self.queues.pop_back(Queue::Small) {
             if state.touches >= self.worth_keeping {
@@ -187,6 +179,18 @@ impl Replacement for S3Fifo {
     fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.remove(page);
         self.admit(page, Queue::Fetched)
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        if self.queues.len(Queue::Main) > self.main_capacity {
+            return self.evict_from_main();
+        }
+        // All pages of the small queue may have moved to the main queue.
+        self.evict_from_small().or_else(|| self.evict_from_main())
+    }
+
+    fn evicts(&self) -> bool {
+        true
     }
 
     fn remove(&mut self, page: PageId) {

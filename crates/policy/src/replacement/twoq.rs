@@ -104,9 +104,15 @@ impl TwoQ {
 
     /// The paper's `reclaimfor`.
     fn make_room(&mut self) -> Option<PageId> {
-        if self.resident() < self.capacity {
-            return None;
+        match self.resident() < self.capacity {
+            true => None,
+            false => self.evict(),
         }
+    }
+}
+
+impl Replacement for TwoQ {
+    fn evict(&mut self) -> Option<PageId> {
         if self.lists.len(Place::A1in) <= self.a1in_target
             && let Some((evicted, _)) = self.lists.pop_back(Place::Am)
         {
@@ -121,9 +127,11 @@ impl TwoQ {
         }
         Some(evicted)
     }
-}
 
-impl Replacement for TwoQ {
+    fn evicts(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn touch(&mut self, touch: Touch) -> Answer {
         let page = touch.page;

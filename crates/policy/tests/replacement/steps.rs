@@ -14,6 +14,7 @@ pub enum Step {
     Prefetch(PageId),
     Cleaned(PageId),
     Remove(PageId),
+    Evict,
 }
 
 impl Step {
@@ -33,6 +34,7 @@ impl Step {
                 policy.remove(page);
                 (None, None)
             }
+            Step::Evict => (None, policy.evict()),
         }
     }
 
@@ -40,7 +42,7 @@ impl Step {
     pub fn brings(self) -> Option<PageId> {
         match self {
             Step::Touch(Touch { page, .. }) | Step::Prefetch(page) => Some(page),
-            Step::Cleaned(_) | Step::Remove(_) => None,
+            Step::Cleaned(_) | Step::Remove(_) | Step::Evict => None,
         }
     }
 }
@@ -95,6 +97,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => page().prop_map(Step::Prefetch),
         2 => page().prop_map(Step::Cleaned),
         1 => page().prop_map(Step::Remove),
+        2 => Just(Step::Evict),
     ];
     prop::collection::vec(step, 1..300)
 }

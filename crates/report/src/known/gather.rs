@@ -2,7 +2,9 @@
 
 use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
-use terrace_policy::{admission, eviction, llc, migration, prefetch, replacement, sched, write};
+use terrace_policy::{
+    admission, control, eviction, llc, migration, prefetch, replacement, sched, write,
+};
 use terrace_sim::llc::placement;
 use terrace_sim::pages::{FaultCost, levelling};
 use terrace_trace::Format;
@@ -36,6 +38,7 @@ pub(super) fn all() -> Vec<Known> {
         entries::<sched::Make>("turn-policies", |_| turns),
         entries::<admission::Make>("admission", |_| admitted),
         entries::<migration::Make>("migration", |_| "--migration of sim pages, sweep"),
+        entries::<control::Make>("control", |_| "--control of sim pages, sweep"),
         fault_costs(),
         entries::<placement::Make>("placements", |_| "--pages of sim llc, sim mix"),
         entries::<terrace_tcam::policy::Make>("update-policies", |_| "--policy of tcam replay"),

@@ -12,7 +12,7 @@ use terrace_policy::params;
 pub use listing::{ListDocument, explained, kinds, listed};
 
 /// The kinds of `terrace list`, each with a line of help.
-pub const KINDS: [(&str, &str); 14] = [
+pub const KINDS: [(&str, &str); 15] = [
     ("policies", "what stays in DRAM and in last-level caches"),
     ("predictors", "what is fetched ahead"),
     (
@@ -28,6 +28,10 @@ pub const KINDS: [(&str, &str); 14] = [
     (
         "migration",
         "which pages lie in fast memory, before slow memory that serves lines",
+    ),
+    (
+        "control",
+        "how much DRAM a service keeps, as it is seen to need",
     ),
     ("turn-policies", "how long tasks of a core have their turns"),
     (

@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 use terrace_base::Bytes;
 use terrace_base::schema::Tree;
-use terrace_sim::pages::Simulated;
 use terrace_sim::pages::options::effective;
+use terrace_sim::pages::{Look, Simulated};
 
 use super::plot::{Axis, Plot, Unit};
 use super::{Page, life_story, value};
@@ -16,10 +16,12 @@ use crate::sim::{PagesDocument, parts};
 use crate::sweep::{SweepDocument, table};
 
 /// Settings that distinguish machines in plots.
-const TELLING: [&str; 14] = [
+const TELLING: [&str; 16] = [
     "memory",
     "middle",
     "replacement",
+    "control",
+    "control_writes",
     "prefetch",
     "prefetch_cache",
     "work",
@@ -109,6 +111,50 @@ fn times(machines: &[Machine]) -> Plot {
     })
 }
 
+/// Returns plots over time of the machines with a control policy: DRAM, stalls and writes.
+fn control(machines: &[Machine]) -> [Plot; 3] {
+    let time = || Axis::new("virtual time", Unit::Nanos);
+    let plot = |title, y, note| Plot::lines(title, time(), y).note(note);
+    let stalls = Axis::new("time lost for memory", Unit::Share);
+    let plots = [
+        plot(
+            "DRAM over time",
+            Axis::new("DRAM held", Unit::Bytes),
+            "At each look of the control policy, before it decides.",
+        ),
+        plot(
+            "Stalls over time",
+            stalls,
+            "Share of the time of all threads since the look before.",
+        ),
+        plot(
+            "Writes over time",
+            Axis::new("written to the tier", Unit::Bytes),
+            "From the first look on.",
+        ),
+    ];
+    let controlled = machines
+        .iter()
+        .filter(|one| !one.run.outcome.looks.is_empty());
+    controlled.fold(plots, |[dram, stalls, writes], machine| {
+        let (looks, name) = (&machine.run.outcome.looks, machine.with_dram());
+        let at = |look: &Look| look.time_ns.0 as f64;
+        let held = looks.iter().map(|look| (at(look), look.dram.0 as f64));
+        let shares = looks
+            .iter()
+            .filter_map(|look| Some((at(look), look.stalls()?)));
+        let written = looks.iter().scan(0, |all, look| {
+            *all += look.written.0;
+            Some((at(look), *all as f64))
+        });
+        [
+            dram.series(&name, held),
+            stalls.series(&name, shares),
+            writes.series(&name, written),
+        ]
+    })
+}
+
 fn machines_page(title: String, runs: &[(&str, &Simulated)]) -> Page {
     if runs.is_empty() {
         return Page::new(title);
@@ -144,6 +190,7 @@ fn machines_page(title: String, runs: &[(&str, &Simulated)]) -> Page {
             .plot(slowdown.note("Virtual run time against a machine with DRAM for everything."))
             .plot(times(&timed));
     }
+    let page = control(&machines).into_iter().fold(page, Page::plot);
     let page = page
         .plot(life_story(predicting))
         .plot(written.note("What wears the tier out."));

@@ -57,6 +57,7 @@ impl Choice {
         }
         machine.main_pages()?;
         machine.check_middle()?;
+        machine.check_control()?;
         machine.bypass()?;
         if machine.tier.untimed {
             require_counts(&machine)?;

@@ -180,6 +180,7 @@ pub(super) fn require_counts(settings: &PageMachine) -> Result<()> {
     let asked = [
         ("‘prefetch’", !matches!(settings.prefetch, Prefetch::Off)),
         ("‘eviction’", settings.eviction != eviction::Spec::default()),
+        ("‘control’", settings.control.is_some()),
         ("‘staging’", settings.staging > 0),
         ("‘middle’", settings.middle.is_some()),
         (

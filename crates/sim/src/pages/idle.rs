@@ -68,6 +68,13 @@ pub(super) fn shares_no_bandwidth(m: &PageMachine) -> Option<&'static str> {
     (m.migration.bypasses() && m.tier.timing.bandwidth.is_none()).then_some(none)
 }
 
+/// Settings of control policies.
+pub(super) fn controls_nothing(m: &PageMachine) -> Option<&'static str> {
+    m.control
+        .is_none()
+        .then_some("there is no ‘control’ policy")
+}
+
 /// Settings of what write schemes are asked.
 pub(super) fn asks_no_scheme(m: &PageMachine) -> Option<&'static str> {
     (!m.writing.is_asked()).then_some("no ‘write’ scheme is asked")

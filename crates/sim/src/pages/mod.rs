@@ -7,6 +7,7 @@
 mod bandwidth;
 mod buffer;
 mod choice;
+mod control;
 mod cost;
 mod count;
 mod counting;
@@ -38,6 +39,7 @@ mod timeline;
 mod writes;
 
 pub use choice::Choice;
+pub use control::{Controlled, Look};
 pub use cost::{FaultCost, Shootdown};
 pub use count::{Counts, Latencies, Times};
 pub use dram::Dram;

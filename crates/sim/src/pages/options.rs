@@ -10,6 +10,7 @@ use terrace_base::schema::{Field, Unit, Unsigned, fields};
 use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_device::lifetime::Endurance;
 use terrace_device::{Catalogue, Energy, Figure, Order};
+use terrace_policy::control;
 use terrace_policy::eviction;
 use terrace_policy::migration;
 use terrace_policy::registry::split_list;
@@ -20,8 +21,9 @@ use super::choice::Choice;
 use super::cost::FaultCost;
 use super::dram::Dram;
 use super::idle::{
-    asks_no_scheme, fetches_nothing, has_no_buffer, has_no_clock, has_no_device, has_no_faults,
-    moves_nothing, reads_nothing_around, serves_no_lines, shares_no_bandwidth, unmaps_nothing,
+    asks_no_scheme, controls_nothing, fetches_nothing, has_no_buffer, has_no_clock, has_no_device,
+    has_no_faults, moves_nothing, reads_nothing_around, serves_no_lines, shares_no_bandwidth,
+    unmaps_nothing,
 };
 use super::levelling;
 use super::names::{Bandwidth, Picos, parse_latency, parse_prefetch};
@@ -33,7 +35,7 @@ use crate::setting::{Machine, settings};
 
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or
 /// of a fault cost comes behind these. Settings that are not named follow.
-pub(super) const VARY: &str = "memory dram middle replacement eviction prefetch page-cluster prefetch-cache \
+pub(super) const VARY: &str = "memory dram middle replacement eviction control prefetch page-cluster prefetch-cache \
      prefetch-work inclusion eviction-buffer staging devices order fault-cost instruction-time access-time \
      warmup seed read-latency write-latency channels tier-size shootdown threads migration place fast-line slow-line slow-line-write bandwidth fast-bandwidth \
      fast-channels fill sample-time";
@@ -125,6 +127,20 @@ fn policies() -> Vec<Setting> {
                      and holds the others. It acts on pages that a predictor foresaw. `terrace explain \
                      hold` lists its settings."),
             column("eviction", "eviction", Unit::None, |m| m.eviction.to_string());
+        /// what decides how much DRAM the programs hold: none, for as much as there is, or a
+        /// control policy
+        "control" "NAME": new(Values::List(Arc::new(controls))), default("none"),
+            details("It looks at even times of the virtual clock, and has the coldest pages by --replacement leave DRAM \
+                     or fetches back those that left last, as it does for services that run. --dram is the most that \
+                     they hold. Policies are listed by `terrace list control`. Settings follow a name, as in \
+                     slowdown:goal=0.05; `terrace explain slowdown` lists them. fixed:dram=1T only looks."),
+            column("control", "control", Unit::None, |m| m.control.as_ref().map(ToString::to_string));
+        /// bytes a day that may be written to the tier before --control stops to reclaim: 20G;
+        /// none: any number
+        "control-writes" "SIZE": parsed(control_writes), default("none"), idle(controls_nothing),
+            details("What is not used is saved for a day, and a day is saved at the start. Writes by the limit of \
+                     --dram count as well."),
+            column("control writes", "control_writes", Unit::Bytes, |m| m.control_writes);
         /// what is fetched ahead
         "prefetch" "NAME": new(Values::List(Arc::new(ways))), default("off"), common(),
             details("`off` is nothing. `readahead` reads what the kernel reads around a fault: a window \
@@ -422,6 +438,27 @@ fn evictions(text: &str) -> Result<Vec<Set>> {
         .into_iter()
         .map(|spec| Set::plain(move |m| m.eviction = spec.clone()));
     Ok(sets.collect())
+}
+
+/// Reads control policies, or none.
+fn controls(text: &str) -> Result<Vec<Set>> {
+    let control = |name: &String| {
+        let control = match &**name {
+            "none" => None,
+            name => Some(control::Spec::parse(name).map_err(Error::usage)?),
+        };
+        Ok(Set::plain(move |m| m.control = control.clone()))
+    };
+    split_list(text).iter().map(control).collect()
+}
+
+/// Reads a number of bytes a day, or none.
+fn control_writes(text: &str) -> Result<Set> {
+    let bytes = match text {
+        "none" => None,
+        size => Some(Bytes::parse(size)?.0),
+    };
+    Ok(Set::plain(move |m| m.control_writes = bytes))
 }
 
 /// Reads write schemes, all of one machine.

@@ -9,6 +9,7 @@ use terrace_base::{Bytes, Nanos};
 use terrace_device::{Consumed, lifetime};
 use terrace_policy::prefetch::{Constituent, LifeStory};
 
+use super::control::{Controlled, Look};
 use super::count::{Counts, Latencies, Times};
 use super::line_wear::LineWear;
 use super::settings::PageMachine;
@@ -142,6 +143,10 @@ pub struct Outcome {
     pub drawn: Drawn,
     /// What write schemes would have written, each under each wear levelling.
     pub schemes: Vec<SchemeOutcome>,
+    /// How the control policy went, if there was one.
+    pub control: Option<Controlled>,
+    /// Its looks, some together where they are many.
+    pub looks: Vec<Look>,
 }
 
 /// Energy that the tier consumed, in joules.
@@ -205,6 +210,8 @@ impl Outcome {
             warmup: warm.map(|warm| warm.counts.accesses),
             drawn: end.drawn - from.drawn,
             schemes: Vec::new(),
+            control: None,
+            looks: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use std::iter;
 use terrace_base::schema::{Field, Unit, fields, object};
 use terrace_policy::prefetch::{Constituent, LifeStory};
 
+use super::control::{Controlled, Look};
 use super::count::{Counts, Times};
 use super::dram::Dram;
 use super::options::effective;
@@ -53,6 +54,7 @@ pub fn results() -> Vec<Field<Outcome>> {
     counts
         .chain(times())
         .chain(tier())
+        .chain(control())
         .chain(schemes())
         .collect()
 }
@@ -200,6 +202,68 @@ fn tier() -> Vec<Field<Outcome>> {
     let even = fields[0].clone().column("").json("lifetime.even");
     fields.insert(1, even);
     fields
+}
+
+/// Returns how a control policy went.
+fn control() -> Vec<Field<Outcome>> {
+    let controlled = fields! { Controlled;
+        /// DRAM held on average over time
+        "dram_mean" Bytes |c| c.dram_mean.0;
+        /// least DRAM held after a look
+        "dram_least" Bytes |c| c.dram_least.0;
+        /// time that threads lost for memory, as a share of that in which they ran or lost it
+        "stalls" Share |c| c.stalls;
+        /// the same of the worst second, from one whole second of virtual time to the next; null:
+        /// there was none
+        "stalls_worst" Share |c| c.stalls_worst;
+        /// looks of the policy
+        "looks" None |c| c.looks;
+        /// looks at which something was reclaimed
+        "reclaims" None |c| c.reclaims;
+        /// what was reclaimed
+        "reclaimed" Bytes |c| c.reclaimed.0;
+        /// looks at which something was given back
+        "returns" None |c| c.returns;
+        /// what was given back
+        "given_back" Bytes |c| c.given_back.0;
+        /// looks at which something would have been reclaimed, had the budget of writes not been
+        /// spent
+        "unpaid" None |c| c.unpaid;
+    };
+    let looks = fields! { Outcome;
+        /// the looks of the control policy in their order; where they are many, two, four, and so
+        /// on together
+        "looks": [look()] => |o| &o.looks, column "", json "looks?";
+    };
+    let part = |outcome: &Outcome| outcome.control.clone();
+    let help = "how the control policy went; null: there was none";
+    object("control?", help, controlled, part)
+        .chain(looks)
+        .collect()
+}
+
+/// Returns looks of a control policy, of which the last one tells time, DRAM and reason.
+fn look() -> Vec<Field<Look>> {
+    fields! { Look;
+        /// number of looks
+        "looks" None |look| look.looks;
+        /// virtual time from the start
+        "time_ns" Nanos |look| look.time_ns;
+        /// DRAM held, before what was decided
+        "dram" Bytes |look| look.dram.0;
+        /// share of stalls since the look before; null: no thread ran
+        "stalls" Share |look| look.stalls();
+        /// written to the tier since the look before
+        "written" Bytes |look| look.written.0;
+        /// reclaimed
+        "reclaimed" Bytes |look| look.reclaimed.0;
+        /// given back
+        "given_back" Bytes |look| look.given_back.0;
+        /// why: quiet (few stalls), stalls (too many), resting (too many a while ago), saving (few
+        /// for not long enough), settled (as much DRAM as it should be), writes (the budget is
+        /// spent)
+        "reason" None |look| look.reason.clone();
+    }
 }
 
 /// Returns the figures of write schemes: a list in JSON, and columns of the first scheme, which is
@@ -359,6 +423,8 @@ impl Simulated {
             ));
         }
         match (outcome.is_cold(), outcome.full_at) {
+            // What leaves then does not tell when DRAM was full.
+            _ if settings.control.is_some() => None,
             (None, _) => Some("DRAM never filled: everything fitted".to_owned()),
             (Some(true), Some(full)) => Some(format!(
                 "the warm-up is too short: DRAM was full only after {full} accesses, so the figures are partly of a machine that was filling; give --warmup {full} or more, or a longer trace",

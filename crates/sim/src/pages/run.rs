@@ -9,6 +9,7 @@ use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_policy::prefetch::{Costs, Engine, Future, window};
 use terrace_policy::replacement::Replacement;
 
+use super::control::Control;
 use super::counting::{Counting, require_counts};
 use super::lines::Lines;
 use super::outcome::Outcome;
@@ -31,7 +32,8 @@ use crate::workload::{Batch, Workload};
 /// The errors of the traces, where one is corrupt; a usage error where a policy needs the future
 /// and it is not given, or where it needs the order of touches of several threads; a usage error
 /// where write schemes are asked about a trace without contents, or a machine drops pages of zeros
-/// of a trace that does not tell which these are; and the errors of [`PageMachine::bypass`].
+/// of a trace that does not tell which these are; where a control policy cannot act on a machine;
+/// and the errors of [`PageMachine::bypass`].
 pub fn run(
     workload: Workload,
     machines: Vec<PageMachine>,
@@ -96,6 +98,17 @@ pub fn watch(
                     settings.replacement
                 )));
             }
+            if let Some(control) = &settings.control
+                && !replacement.evicts()
+            {
+                return Err(Error::usage(format!(
+                    "‘control’ {control} reclaims memory before it is full, and ‘replacement’ {} names no page that \
+                     could go without one that comes; give another policy, or leave ‘control’ out",
+                    settings.replacement
+                )));
+            }
+            settings.check_control()?;
+            let control = Control::new(&settings)?;
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;
             let engine = engine(&settings, future)?;
@@ -118,6 +131,7 @@ pub fn watch(
             simulation.watch(every);
             simulation.count_writes(writes);
             simulation.serve_lines(lines);
+            simulation.control(control);
             let driver = Driver::Simulation(Box::new(simulation));
             Ok(Runner::new(driver, workload.programs()))
         })

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use terrace_base::{Bytes, Error, Nanos, Result};
+use terrace_policy::control;
 use terrace_policy::eviction;
 use terrace_policy::migration;
 use terrace_policy::prefetch::{self, Neighbours, Window};
@@ -228,6 +229,28 @@ impl PageMachine {
         Ok(())
     }
 
+    /// Checks that a control policy can act on the machine, if it is to have one.
+    ///
+    /// # Errors
+    /// A usage error if something else does not go with it.
+    pub fn check_control(&self) -> Result<()> {
+        let Some(control) = &self.control else {
+            return Ok(());
+        };
+        let asked = [
+            ("‘migration’", self.migration.bypasses()),
+            ("‘middle’", self.middle.is_some()),
+            ("‘staging’", self.staging > 0),
+        ];
+        match asked.iter().find(|(_, asked)| *asked) {
+            None => Ok(()),
+            Some((option, _)) => Err(Error::usage(format!(
+                "‘control’ {control} is for pages that go from DRAM to the tier at once and come back by faults, \
+                 and with {option} they do not; leave one of the two out"
+            ))),
+        }
+    }
+
     /// Returns by how much lines of the tier take longer than those of DRAM; `None` if the tier
     /// serves no lines.
     ///
@@ -378,6 +401,11 @@ pub struct PageMachine {
     pub replacement: replacement::Spec,
     /// Eviction policy: what leaves DRAM before the replacement policy would choose others.
     pub eviction: eviction::Spec,
+    /// What decides how much DRAM is held; `None` if as much as there is.
+    pub control: Option<control::Spec>,
+    /// Bytes a day that may be written to the tier before `control` stops to reclaim; `None` for
+    /// any number.
+    pub control_writes: Option<u64>,
     /// Prefetching policy.
     pub prefetch: Prefetch,
     /// Whether faults wait for prefetches.

@@ -42,6 +42,9 @@ impl Flags {
     pub(super) const ZEROS: Self = Self::ACCESSED;
     /// The next access to the page is a hint fault.
     pub(super) const HINT: Self = Self(1 << 11);
+    /// The page was given back by control and not touched since, where the tier serves no lines,
+    /// whose bit it has.
+    pub(super) const GIVEN: Self = Self::HINT;
     /// The page is known by touches of placed objects alone: no migration policy knows it.
     pub(super) const PLACED: Self = Self(1 << 12);
 
@@ -56,6 +59,9 @@ impl Flags {
     pub(super) const RETURNED: Self = Self(1 << 15);
     /// The page was never written.
     pub(super) const UNWRITTEN: Self = Self::ZERO.and(Self::FILE);
+
+    /// The page is in DRAM and is not mapped: it is being read, or was not touched since.
+    pub(super) const FETCHED: Self = Self::FLIGHT.and(Self::AHEAD).and(Self::GIVEN);
 
     /// The page has left the lists of DRAM, and is in DRAM still.
     pub(super) const IN_DRAM: Self = Self::WAITING.and(Self::WRITING).and(Self::STAGED);

@@ -152,6 +152,10 @@ pub(super) struct Thread {
     pub(super) pending: Option<Reference>,
     /// Time spent that a machine with DRAM for everything would not spend.
     pub(super) penalty: Nanos,
+    /// What of it the thread lost by itself, and not by waiting for others that had.
+    pub(super) lost: Nanos,
+    /// Time in which it had not begun, or slept.
+    pub(super) slept: Nanos,
     /// Picoseconds spent that are not a nanosecond yet.
     picos: u64,
 }
@@ -214,6 +218,7 @@ impl Thread {
     pub(super) fn lose(&mut self, time: Nanos) {
         self.stalled += time;
         self.penalty += time;
+        self.lost += time;
     }
 
     /// Spends picoseconds that DRAM for everything would not cost; parts of a nanosecond add up.
@@ -246,7 +251,9 @@ impl Thread {
     /// with DRAM alone; returns the time slept since the thread began and since `from`.
     fn sleep_until(&mut self, moment: Clock, from: Nanos) -> Nanos {
         let (before, own) = (self.now(), self.clock().all_dram());
-        self.stall(moment.now.saturating_sub(before));
+        let asleep = moment.now.saturating_sub(before);
+        self.stall(asleep);
+        self.slept += asleep;
         self.penalty = self.now().saturating_sub(own.max(moment.all_dram()));
         let begin = if self.unborn { NEVER } else { before.max(from) };
         self.now().saturating_sub(begin)

@@ -2,7 +2,7 @@
 
 /// Increases with every change of results, or of what an outcome holds: what older builds found is
 /// then found anew. The test below fails where it did not increase.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// Returns the version of the simulator and that of the package.
 pub fn version() -> String {
@@ -17,7 +17,7 @@ mod tests {
     use std::path::Path;
 
     use terrace_base::Result;
-    use terrace_policy::{eviction, migration, prefetch, replacement, write};
+    use terrace_policy::{control, eviction, migration, prefetch, replacement, write};
     use terrace_trace::changes::{Change, Word};
     use terrace_trace::{Access, Block, Digest, Meta, Source};
 
@@ -99,8 +99,9 @@ mod tests {
         let eviction = eviction::REGISTRY.iter().map(|entry| entry.name);
         let migration = migration::REGISTRY.iter().map(|entry| entry.name);
         let write = write::REGISTRY.iter().map(|entry| entry.name);
+        let control = control::REGISTRY.iter().map(|entry| entry.name);
         let all = replacement.chain(prefetch).chain(eviction);
-        all.chain(migration).chain(write).collect()
+        all.chain(migration).chain(write).chain(control).collect()
     }
 
     /// Returns for each setting and text that it takes a digest of what machines find that have it.

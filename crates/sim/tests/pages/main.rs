@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod bypass;
+mod control;
 mod counting;
 mod curve;
 mod discards;

@@ -34,8 +34,17 @@ impl Arc {
         if self.resident() < self.c {
             return None;
         }
+        self.shrink(x)
+    }
+
+    fn shrink(&mut self, x: PageId) -> Option<PageId> {
+        if self.resident() == 0 {
+            return None;
+        }
         let t1 = self.t1.len() as f64;
-        if t1 >= 1.0 && ((self.b2.contains(&x) && t1 == self.p) || t1 > self.p) {
+        if self.t2.is_empty()
+            || t1 >= 1.0 && ((self.b2.contains(&x) && t1 == self.p) || t1 > self.p)
+        {
             let lru = self.t1.remove(0);
             if !take(&mut self.unused, lru) {
                 self.b1.push(lru);
@@ -109,6 +118,10 @@ impl Replacement for Arc {
         let evicted = self.case_4(page);
         self.unused.push(page);
         evicted
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        self.shrink(PageId(u32::MAX))
     }
 
     fn remove(&mut self, page: PageId) {

@@ -65,11 +65,7 @@ impl Lirs {
         if self.resident() < self.capacity {
             return None;
         }
-        let evicted = self.q.remove(0);
-        if self.s.contains(&evicted) {
-            self.gone.push(evicted);
-        }
-        Some(evicted)
+        self.evict()
     }
 }
 
@@ -97,6 +93,21 @@ impl Replacement for Lirs {
         take(&mut self.gone, page);
         self.q.push(page);
         evicted
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        if self.q.is_empty() {
+            let bottom = *self.s.first()?;
+            take(&mut self.s, bottom);
+            take(&mut self.lir, bottom);
+            self.q.push(bottom);
+            self.prune();
+        }
+        let evicted = self.q.remove(0);
+        if self.s.contains(&evicted) {
+            self.gone.push(evicted);
+        }
+        Some(evicted)
     }
 
     fn remove(&mut self, page: PageId) {

@@ -37,10 +37,10 @@ impl S3Fifo {
     fn make_room(&mut self, page: PageId) -> Option<PageId> {
         self.ghosts.retain(|ghost| *ghost != page);
         let full = self.small.len() + self.main.len() == self.capacity;
-        full.then(|| self.evict())
+        full.then(|| self.take_next())
     }
 
-    fn evict(&mut self) -> PageId {
+    fn take_next(&mut self) -> PageId {
         let main_is_over = self.main.len() > self.most_main;
         while !main_is_over && !self.small.is_empty() {
             let (page, touches) = self.small.remove(0);
@@ -89,6 +89,10 @@ impl Replacement for S3Fifo {
         let evicted = self.make_room(page);
         self.small.push((page, -1));
         evicted
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        (self.resident() > 0).then(|| self.take_next())
     }
 
     fn remove(&mut self, page: PageId) {

@@ -10,7 +10,7 @@ pub trait Simple: Send + 'static {
     /// Handles a touch of a resident page.
     fn hit(&mut self, touch: Touch);
 
-    /// Evicts a page of a full DRAM.
+    /// Evicts a page of a DRAM that has one.
     fn evict(&mut self) -> PageId;
 
     /// Brings in a page for a touch, or without one if it is only prefetched.
@@ -59,6 +59,10 @@ impl<P: Simple> Replacement for Dram<P> {
 
     fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page, None)
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        (self.resident() > 0).then(|| self.policy.evict())
     }
 
     fn cleaned(&mut self, page: PageId) {

@@ -32,7 +32,16 @@ impl TwoQ {
     }
 
     fn reclaim(&mut self) -> Option<PageId> {
-        if self.resident() < self.slots {
+        match self.resident() < self.slots {
+            true => None,
+            false => self.evict(),
+        }
+    }
+}
+
+impl Replacement for TwoQ {
+    fn evict(&mut self) -> Option<PageId> {
+        if self.resident() == 0 {
             return None;
         }
         if self.a1in.len() > self.kin || self.am.is_empty() {
@@ -48,9 +57,7 @@ impl TwoQ {
             Some(self.am.remove(0))
         }
     }
-}
 
-impl Replacement for TwoQ {
     fn touch(&mut self, touch: Touch) -> Answer {
         let page = touch.page;
         take(&mut self.unused, page);

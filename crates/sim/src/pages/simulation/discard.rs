@@ -28,8 +28,9 @@ impl Simulation {
                     .and(Flags::PLACED),
             );
         }
-        if flags.any(Flags::AHEAD) {
-            self.waste(page, pages);
+        self.drop_untouched(page, pages);
+        if let Some(control) = &mut self.control {
+            control.gone(page);
         }
         if let Some(cache) = &mut self.prefetch_cache
             && cache.contains(page)

@@ -41,7 +41,7 @@ impl Simulation {
         // A page that returns from the eviction buffer may already be dirty. Zeros need no write.
         let write = !zeros && (write || changes || flags.any(Flags::DIRTY));
         match self.replacement.touch(Touch { page, write }) {
-            Answer::Hit if !flags.any(Flags::FLIGHT.and(Flags::AHEAD)) => return false,
+            Answer::Hit if !flags.any(Flags::FETCHED) => return false,
             Answer::Hit => self.touch_fetched(index, page, flags, None, pages),
             // The page was in the prefetch cache.
             Answer::Miss { evicted } if flags.any(Flags::AHEAD) => {
@@ -89,6 +89,12 @@ impl Simulation {
     fn end_warmup(&mut self, index: usize) {
         self.marks.warm_at = self.threads[index].now();
         self.marks.warm = Some(self.reading());
+        if self.control.is_some() {
+            let now = self.held(self.marks.warm_at);
+            self.control
+                .iter_mut()
+                .for_each(|control| control.renew(now));
+        }
         if let Some(writes) = &mut self.writes {
             writes.renew();
         }
@@ -108,7 +114,7 @@ impl Simulation {
         evicted: Option<PageId>,
         pages: &PageTable,
     ) {
-        self.store.clear(page, Flags::SAVED);
+        self.store.clear(page, Flags::SAVED.and(Flags::GIVEN));
         self.leave_prefetch_cache(page, flags);
         let is_coming = flags.any(Flags::FLIGHT);
         if !is_coming {
@@ -182,6 +188,9 @@ impl Simulation {
         evicted: Option<PageId>,
         pages: &PageTable,
     ) {
+        if let Some(control) = &mut self.control {
+            control.came(page, !flags.any(Flags::KNOWN));
+        }
         let held = self.leave_middle(page);
         let way = match flags.any(Flags::KNOWN) {
             false => self.begin(page, flags),

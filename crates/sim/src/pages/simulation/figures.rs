@@ -74,6 +74,11 @@ impl Simulation {
             let tier = &self.settings.tier;
             outcome.schemes = writes.outcome(tier.energy, tier.endurance, outcome.time());
         }
+        if let Some(control) = &self.control {
+            let end = self.threads.iter().map(Thread::now).max();
+            outcome.control = Some(control.outcome(self.held(end.unwrap_or_default())));
+            outcome.looks = control.looks();
+        }
         outcome
     }
 }

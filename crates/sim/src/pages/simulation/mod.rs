@@ -5,6 +5,7 @@
 //! gives the same result. Each thread has a processor of its own.
 
 mod bypass;
+mod control;
 mod discard;
 mod fault;
 mod figures;
@@ -29,6 +30,7 @@ use terrace_trace::order::Point;
 
 use self::readahead::Readahead;
 use super::buffer::EvictionBuffer;
+use super::control::Control;
 use super::count::{Counts, Latencies, Times};
 use super::lines::Lines;
 use super::middle::MiddlePages;
@@ -76,6 +78,10 @@ pub struct Simulation {
     readahead: Option<Readahead>,
     /// Whether readahead is by places of a swap area.
     has_slots: bool,
+    /// Most pages of the replacement policy.
+    room: usize,
+    /// What decides how much DRAM is held, if something does.
+    control: Option<Box<Control>>,
     /// Fetched pages that were not touched, if a part of DRAM is kept for them.
     prefetch_cache: Option<Fifo>,
     store: Store,
@@ -155,6 +161,8 @@ impl Simulation {
             engine,
             readahead: Readahead::of(&settings.prefetch),
             has_slots,
+            room: settings.dram_pages - settings.prefetch_cache - settings.staging,
+            control: None,
             store: Store::new(settings.tier.devices, has_slots),
             prefetch_cache: (settings.prefetch_cache > 0)
                 .then(|| Fifo::new(settings.prefetch_cache)),
@@ -197,6 +205,11 @@ impl Simulation {
     /// Has the tier serve lines by itself, if given.
     pub(super) fn serve_lines(&mut self, lines: Option<Lines>) {
         self.lines = lines.map(Box::new);
+    }
+
+    /// Has a policy decide how much DRAM is held, if given.
+    pub(super) fn control(&mut self, control: Option<Control>) {
+        self.control = control.map(Box::new);
     }
 
     /// Returns the recorded points, and one for the end.
@@ -286,17 +299,20 @@ impl Simulation {
                 return Some(program);
             }
             let completion = self.devices.next_completion().unwrap_or(NEVER);
-            let Some((index, horizon)) = self.turn() else {
-                if completion == NEVER {
-                    return None;
+            let turn = self.turn();
+            if turn.is_none() && completion == NEVER {
+                return None;
+            }
+            let look = self.next_look();
+            let now = turn.map_or(NEVER, |(index, _)| self.threads[index].now());
+            let event = completion.min(look);
+            let Some((index, horizon)) = turn.filter(|_| event > now) else {
+                match completion <= look {
+                    true => self.complete(pages),
+                    false => self.look(pages),
                 }
-                self.complete(pages);
                 continue;
             };
-            if completion <= self.threads[index].now() {
-                self.complete(pages);
-                continue;
-            }
             if self.threads[index].state == State::Starving {
                 let program = self.threads[index].program;
                 if !self.programs[program].ended && self.known(program) < LOOK_AHEAD {
@@ -305,7 +321,7 @@ impl Simulation {
                 self.threads[index].state = State::Parked;
                 continue;
             }
-            self.drive(index, horizon.min(completion), pages);
+            self.drive(index, horizon.min(event), pages);
         }
     }
 

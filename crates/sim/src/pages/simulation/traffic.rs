@@ -110,6 +110,9 @@ impl Simulation {
         self.story.issued += 1;
         self.timeline.fetched(&self.counts, &self.story, now);
         self.store.set(page, Flags::AHEAD);
+        if let Some(control) = &mut self.control {
+            control.came(page, false);
+        }
         if self.store.flags(page).are_zeros_of_tier() {
             self.forget_copy(page);
         } else {
@@ -179,7 +182,7 @@ impl Simulation {
         }
     }
 
-    fn request(&mut self, page: PageId, request: Request, now: Nanos) {
+    pub(super) fn request(&mut self, page: PageId, request: Request, now: Nanos) {
         let device = self.store.device(page).unwrap_or(0);
         self.devices.submit(device, now, request);
     }
@@ -191,9 +194,7 @@ impl Simulation {
         if let Some(next) = self.replacement.next_victim() {
             self.store.expect_leave(next);
         }
-        if self.store.flags(page).any(Flags::AHEAD) {
-            self.waste(page, pages);
-        }
+        self.drop_untouched(page, pages);
         let Some(staging) = &mut self.staging else {
             return self.leave(page);
         };
@@ -202,11 +203,30 @@ impl Simulation {
         due.map_or(Departure::Clean, |due| self.leave(due))
     }
 
+    /// Notes that a page leaves which may have been fetched and not touched.
+    pub(super) fn drop_untouched(&mut self, page: PageId, pages: &PageTable) {
+        let flags = self.store.flags(page);
+        if flags.any(Flags::AHEAD) {
+            self.waste(page, pages);
+        }
+        if flags.any(Flags::GIVEN) {
+            self.store.clear(page, Flags::GIVEN);
+        }
+    }
+
     /// Has a page written that leaves DRAM, if the tier has no copy that is up to date.
-    fn leave(&mut self, page: PageId) -> Departure {
+    pub(super) fn leave(&mut self, page: PageId) -> Departure {
+        let departure = self.departure(page);
+        if !matches!(departure, Departure::Clean) {
+            self.buffer.push(page, &mut self.store);
+        }
+        departure
+    }
+
+    /// Returns the work that is due for a page that leaves DRAM.
+    pub(super) fn departure(&mut self, page: PageId) -> Departure {
         let flags = self.store.flags(page);
         if self.goes_to_middle(flags) {
-            self.buffer.push(page, &mut self.store);
             return Departure::New;
         }
         if flags.need_no_write() {
@@ -221,7 +241,6 @@ impl Simulation {
         }
         self.store.set(page, Flags::SAVED);
         self.store.expect_write(page);
-        self.buffer.push(page, &mut self.store);
         match flags.any(Flags::TIER) {
             true => Departure::Again,
             false => Departure::New,
@@ -313,10 +332,15 @@ impl Simulation {
             }
             let changed = self.store.flags(page).any(Flags::DIRTY);
             self.write(page, now);
-            if let Some(writes) = &mut self.writes {
-                let has_copy = self.settings.inclusion == Inclusion::Inclusive;
-                writes.leave(page, changed || !has_copy);
-            }
+            self.tell_schemes(page, changed);
+        }
+    }
+
+    /// Tells write schemes of a page that is written as it leaves DRAM.
+    pub(super) fn tell_schemes(&mut self, page: PageId, changed: bool) {
+        if let Some(writes) = &mut self.writes {
+            let has_copy = self.settings.inclusion == Inclusion::Inclusive;
+            writes.leave(page, changed || !has_copy);
         }
     }
 
@@ -335,12 +359,10 @@ impl Simulation {
     fn write_asked(&mut self, now: Nanos) -> Vec<Departure> {
         let mut begun = Vec::new();
         for page in self.replacement.writes() {
-            let flags = self.store.flags(page);
-            let is_due = flags.any(Flags::DIRTY) && !flags.any(Flags::IN_DRAM);
-            if !is_due || self.settings.inclusion == Inclusion::Exclusive {
+            if !self.is_written_staying(page) {
                 continue;
             }
-            begun.push(match flags.any(Flags::TIER) {
+            begun.push(match self.store.flags(page).any(Flags::TIER) {
                 true => Departure::Again,
                 false => Departure::New,
             });
@@ -351,6 +373,13 @@ impl Simulation {
             }
         }
         begun
+    }
+
+    /// Returns whether a page that the policy wants written, and that stays, is to be.
+    pub(super) fn is_written_staying(&self, page: PageId) -> bool {
+        let flags = self.store.flags(page);
+        let is_due = flags.any(Flags::DIRTY) && !flags.any(Flags::IN_DRAM);
+        is_due && self.settings.inclusion == Inclusion::Inclusive
     }
 
     /// Writes a page of the eviction buffer to its device.
@@ -369,6 +398,11 @@ impl Simulation {
         match completion.request.kind {
             Kind::Write if completion.request.id & LATE != 0 => {}
             Kind::Write if completion.request.id & GOING_ON != 0 => self.went_on(at),
+            Kind::Write if completion.request.id & BESIDE != 0 => {
+                self.store.clear(page, Flags::WRITING);
+                self.flush(at);
+                self.let_evict(at);
+            }
             Kind::Write => {
                 self.buffer.written(page, &mut self.store);
                 self.flush(at);
@@ -433,6 +467,10 @@ const LATE: u64 = 1 << 33;
 
 /// Bit of the identifier of the write of a page that goes on from the middle memory to the tier.
 pub(super) const GOING_ON: u64 = 1 << 34;
+
+/// Bit of the identifier of the write of a page that control has reclaimed, or of a page that stays
+/// and is written by the way: it takes no room of the eviction buffer.
+pub(super) const BESIDE: u64 = 1 << 35;
 
 /// Returns the identifier of a transfer of a page on its device.
 pub(super) fn transfer_id(page: PageId, kind: Kind) -> u64 {
