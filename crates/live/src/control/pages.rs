@@ -137,6 +137,7 @@ impl Pages {
                 return Ok(came);
             }
             let Some(entries) = self.read(place) else {
+                self.chunks.remove(&place);
                 continue;
             };
             let chunk = self.chunks.entry(place).or_default();
