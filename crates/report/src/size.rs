@@ -43,6 +43,9 @@ pub struct SizeDocument {
     pub levels: Vec<SizeLevel>,
     /// Of the whole time.
     pub all: SizeLevel,
+    /// Time in seconds in which it had less than nine tenths of its most memory, as while it
+    /// started; no size has that in it.
+    pub smaller_s: f64,
     /// Decisions, and what they came to.
     pub decisions: SizeDecisions,
     /// Waits at faults; missing if nothing measured them.
@@ -179,6 +182,7 @@ impl SizeDocument {
             least: results.curve.least(goal).as_ref().map(level),
             levels: results.curve.levels().iter().map(level).collect(),
             all: level(&results.curve.all()),
+            smaller_s: results.curve.smaller().as_secs_f64(),
             decisions: SizeDecisions {
                 looks: decisions.looks,
                 reclaims: decisions.reclaims,
@@ -354,6 +358,12 @@ fn remarks(document: &SizeDocument) -> Vec<String> {
             },
             document.settings.control
         )),
+        (document.smaller_s > 0.0).then(|| {
+            format!(
+                "{:.1} s are left out, in which it had less than nine tenths of its most memory.",
+                document.smaller_s
+            )
+        }),
         passed(decisions.shared_bytes, "several processes share them"),
         passed(decisions.stayed_bytes, "they stayed when they were to leave"),
         passed(decisions.locked_bytes, "they are locked (mlock)"),
@@ -471,6 +481,7 @@ mod tests {
             footprint_bytes: 4915 << 20,
             least: levels.iter().rev().find(|it| it.slowdown <= 0.05).copied(),
             all: level(4000, 0.02, true),
+            smaller_s: 2.5,
             levels,
             decisions: SizeDecisions {
                 looks: 180,

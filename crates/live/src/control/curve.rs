@@ -6,6 +6,9 @@ use terrace_base::Bytes;
 
 /// Sizes between most and least.
 const LEVELS: u64 = 10;
+/// Part of its most memory that a service has to have, so that a look says how much of that it
+/// needs in DRAM.
+const PART: (u64, u64) = (9, 10);
 /// Looks at a level before it says something.
 const ENOUGH: usize = 8;
 
@@ -95,16 +98,32 @@ impl Curve {
         level(&self.0.iter().collect::<Vec<_>>())
     }
 
+    /// Time in which it was smaller: while it started, as a rule. No level has that in it.
+    pub fn smaller(&self) -> Duration {
+        let full = self.full().iter().map(|look| look.passed).sum();
+        self.all().time.saturating_sub(full)
+    }
+
+    /// Returns the looks at which it had nearly all of its memory.
+    fn full(&self) -> Vec<&Look> {
+        let least = self.footprint().0 / PART.1 * PART.0;
+        let looks = self.0.iter();
+        looks
+            .filter(|look| look.resident.0 + look.swapped.0 >= least)
+            .collect()
+    }
+
     /// Returns the levels that were held, from the most DRAM to the least: even steps between both.
     pub fn levels(&self) -> Vec<Level> {
-        let sizes = self.0.iter().map(|look| look.resident.0);
+        let looks = self.full();
+        let sizes = looks.iter().map(|look| look.resident.0);
         let (Some(most), Some(least)) = (sizes.clone().max(), sizes.min()) else {
             return Vec::new();
         };
         let step = (most - least) / LEVELS + 1;
         let at = |number: u64| {
-            let looks = self.0.iter();
-            let here = looks.filter(|look| (most - look.resident.0) / step == number);
+            let here = looks.iter().copied();
+            let here = here.filter(|look| (most - look.resident.0) / step == number);
             level(&here.collect::<Vec<_>>())
         };
         let levels = (0..LEVELS).map(at);
@@ -211,6 +230,23 @@ mod tests {
             "too short"
         );
         assert_eq!(least(&[], 0.05), None);
+    }
+
+    #[test]
+    fn a_program_that_starts_says_nothing_of_small_sizes() {
+        let mut curve = Curve::default();
+        for mib in 1..=100 {
+            let swapped = Bytes(0);
+            curve.add(Look {
+                swapped,
+                ..look(mib, 0)
+            });
+        }
+        (0..9).for_each(|_| curve.add(look(70, 5)));
+        assert_eq!(curve.smaller(), Duration::from_millis(500) * 89);
+        let least = curve.least(0.05).unwrap();
+        assert_eq!(least.dram, Bytes(70 << 20));
+        assert_eq!(curve.all().looks, 109);
     }
 
     #[test]
