@@ -1,8 +1,8 @@
 //! Holds a service against a second controller.
 //!
 //! The directory of its group, or that of its process in `/proc`, is locked (flock(2)), and those
-//! above it are locked in common: a service in another one's group, or that another one has started,
-//! is held by both. The kernel drops the locks of a process that ends, however that ends.
+//! above it are locked in common: a service in another one's group, or one that another one has
+//! started, is held by both. The kernel drops the locks of a process that ends, however that ends.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};

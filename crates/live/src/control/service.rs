@@ -267,8 +267,8 @@ impl Service {
         self.stalls.lost()
     }
 
-    /// Fetches back what has left by its hands and is still in the tier, while the machine has room;
-    /// returns how much that was.
+    /// Fetches back what its steps have made leave and is still in the tier, while the machine has
+    /// room; returns how much that was.
     ///
     /// # Errors
     /// Those of [`Service::carry_out`].
