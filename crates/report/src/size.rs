@@ -37,7 +37,8 @@ pub struct SizeDocument {
     pub end: String,
     /// Most memory that it had in DRAM and tier together, in bytes.
     pub footprint_bytes: u64,
-    /// The least DRAM that kept the slow-down within the goal; null if none did for long enough.
+    /// The least DRAM that kept the slow-down within the goal, of the sizes that were held for a
+    /// twentieth of the time and for eight looks; null if none did.
     pub least: Option<SizeLevel>,
     /// Sizes that were held, from the most DRAM to the least.
     pub levels: Vec<SizeLevel>,
@@ -357,6 +358,11 @@ fn remarks(document: &SizeDocument) -> Vec<String> {
                 _ => "waits at faults",
             },
             document.settings.control
+        )),
+        Some(format!(
+            "Over all {:.0} s it stood still for {} of the time.",
+            document.all.time_s,
+            percent(document.all.slowdown)
         )),
         (document.smaller_s > 0.0).then(|| {
             format!(

@@ -9,6 +9,8 @@ const LEVELS: u64 = 10;
 /// Part of its most memory that a service has to have, so that a look says how much of that it
 /// needs in DRAM.
 const PART: (u64, u64) = (9, 10);
+/// Part of the time for which a level has to be held, so that it can be the answer.
+const HELD: u32 = 20;
 /// Looks at a level before it says something.
 const ENOUGH: usize = 8;
 
@@ -131,11 +133,14 @@ impl Curve {
     }
 
     /// Returns the level with the least DRAM at which the service stood still for at most `goal` of
-    /// the time, as it did at all above it that are known; `None` if there is none.
+    /// the time; `None` if there is none. One through which it only passed, as in a burst, says
+    /// nothing: it has to be known, and held for some part of the time of all.
     pub fn least(&self, goal: f64) -> Option<Level> {
-        let levels = self.levels().into_iter();
-        let known = levels.filter(Level::is_known);
-        known.take_while(|level| level.slowdown <= goal).last()
+        let levels = self.levels();
+        let all: Duration = levels.iter().map(|level| level.time).sum();
+        let is_held = |level: &Level| level.is_known() && level.time * HELD >= all;
+        let mut held = levels.into_iter().filter(is_held).rev();
+        held.find(|level| level.slowdown <= goal)
     }
 }
 
@@ -218,11 +223,17 @@ mod tests {
     }
 
     #[test]
-    fn the_least_is_above_the_first_that_hurts() {
-        let hurts = [(100, 0, 9), (60, 5, 9), (40, 100, 9), (20, 1, 9)];
+    fn the_least_is_one_that_was_held() {
+        let hurts = [(100, 0, 9), (60, 5, 9), (40, 100, 9), (20, 100, 9)];
         let least = |looks: &[_], goal| curve(looks).least(goal).map(|it| it.dram.0 >> 20);
         assert_eq!(least(&hurts, 0.05), Some(60));
         assert_eq!(least(&hurts, 0.5), Some(20));
+        let burst = [(100, 0, 200), (80, 400, 9), (60, 5, 200), (20, 5, 9)];
+        assert_eq!(
+            least(&burst, 0.05),
+            Some(60),
+            "neither the burst nor what it passed through"
+        );
         assert_eq!(least(&[(100, 400, 9)], 0.05), None);
         assert_eq!(
             least(&[(100, 0, 9), (60, 0, 3)], 0.05),

@@ -63,7 +63,10 @@ impl Hold {
             };
             match lock(&file) {
                 Err(TryLockError::WouldBlock) => Err(path.to_owned()),
-                _ => Ok(locks.push(file)),
+                _ => {
+                    locks.push(file);
+                    Ok(())
+                }
             }
         };
         add(own, File::try_lock)?;
