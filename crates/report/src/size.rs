@@ -349,10 +349,13 @@ fn remarks(document: &SizeDocument) -> Vec<String> {
     };
     let said = [
         Some(format!(
-            "{} left DRAM, and {} came back at {} decisions; stalls by {}; {}.",
+            "{} left DRAM, and {} came back at {} decisions.",
             Bytes(decisions.left_bytes),
             Bytes(decisions.came_bytes),
-            count(decisions.returns),
+            count(decisions.returns)
+        )),
+        Some(format!(
+            "Stalls are known from {}; control: {}.",
             match document.settings.stalls.as_str() {
                 "pressure" => "the pressure of the group",
                 _ => "waits at faults",
