@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use terrace_base::Result;
+use terrace_base::{Exit, Result};
 use terrace_live::control::size::{Event, perform};
+use terrace_live::run::attach::End;
 use terrace_report::size::{SizeDocument, line, text};
 
 use crate::args::Size;
@@ -49,6 +50,11 @@ pub fn size(arguments: Size) -> Result<ExitCode> {
     match results.exit {
         None => outputs.show(&document, &text(&document)),
         Some(exit) => {
+            // One that was asked to end has done what was asked for.
+            let exit = match results.end {
+                End::Time => Exit::Code(0),
+                _ => exit,
+            };
             outputs.say(&document, &text(&document), People::Error)?;
             exit.end_like()
         }

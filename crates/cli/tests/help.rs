@@ -17,6 +17,7 @@ const COMMANDS: &[&str] = &[
     "",
     "run",
     "attach",
+    "size",
     "bench",
     "extend",
     "mount",

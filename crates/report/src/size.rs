@@ -37,12 +37,16 @@ pub struct SizeDocument {
     pub end: String,
     /// Most memory that it had in DRAM and tier together, in bytes.
     pub footprint_bytes: u64,
-    /// The least DRAM that kept the slow-down within the goal; null if none did for long enough.
+    /// The least DRAM that kept the slow-down within the goal, of the sizes that were held for a
+    /// twentieth of the time and for eight looks; null if none did.
     pub least: Option<SizeLevel>,
     /// Sizes that were held, from the most DRAM to the least.
     pub levels: Vec<SizeLevel>,
     /// Of the whole time.
     pub all: SizeLevel,
+    /// Time in seconds in which it had less than nine tenths of its most memory, as while it
+    /// started; no size has that in it.
+    pub smaller_s: f64,
     /// Decisions, and what they came to.
     pub decisions: SizeDecisions,
     /// Waits at faults; missing if nothing measured them.
@@ -179,6 +183,7 @@ impl SizeDocument {
             least: results.curve.least(goal).as_ref().map(level),
             levels: results.curve.levels().iter().map(level).collect(),
             all: level(&results.curve.all()),
+            smaller_s: results.curve.smaller().as_secs_f64(),
             decisions: SizeDecisions {
                 looks: decisions.looks,
                 reclaims: decisions.reclaims,
@@ -344,16 +349,30 @@ fn remarks(document: &SizeDocument) -> Vec<String> {
     };
     let said = [
         Some(format!(
-            "{} left DRAM, and {} came back at {} decisions; stalls by {}; {}.",
+            "{} left DRAM, and {} came back at {} decisions.",
             Bytes(decisions.left_bytes),
             Bytes(decisions.came_bytes),
-            count(decisions.returns),
+            count(decisions.returns)
+        )),
+        Some(format!(
+            "Stalls are known from {}; control: {}.",
             match document.settings.stalls.as_str() {
                 "pressure" => "the pressure of the group",
                 _ => "waits at faults",
             },
             document.settings.control
         )),
+        Some(format!(
+            "Over all {:.0} s it stood still for {} of the time.",
+            document.all.time_s,
+            percent(document.all.slowdown)
+        )),
+        (document.smaller_s > 0.0).then(|| {
+            format!(
+                "{:.1} s are left out, in which it had less than nine tenths of its most memory.",
+                document.smaller_s
+            )
+        }),
         passed(decisions.shared_bytes, "several processes share them"),
         passed(decisions.stayed_bytes, "they stayed when they were to leave"),
         passed(decisions.locked_bytes, "they are locked (mlock)"),
@@ -471,6 +490,7 @@ mod tests {
             footprint_bytes: 4915 << 20,
             least: levels.iter().rev().find(|it| it.slowdown <= 0.05).copied(),
             all: level(4000, 0.02, true),
+            smaller_s: 2.5,
             levels,
             decisions: SizeDecisions {
                 looks: 180,

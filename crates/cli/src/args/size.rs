@@ -25,7 +25,8 @@ use super::{AsUser, Results, Tier, time};
 /// started in a group of its own, and asked to end after --for.
 #[derive(Args)]
 #[command(
-    override_usage = "terrace size [OPTIONS] <--unit NAME|--cgroup PATH|--container ID|--pid PID|-- PROGRAM...>"
+    override_usage = "terrace size [OPTIONS] <--unit NAME|--cgroup PATH|--container ID|--pid N>\n       \
+                      terrace size [OPTIONS] -- <PROGRAM>..."
 )]
 #[command(group = ArgGroup::new("subject").required(true).multiple(false)
     .args(["unit", "cgroup", "container", "pid", "program"]))]
@@ -88,7 +89,8 @@ pub struct Size {
     ///
     /// The table then has the lifetime of the device at the rate of writing of each size. What the
     /// device writes by itself (write amplification) is not in it.
-    #[arg(long, value_name = "TBW", value_parser = Endurance::parse, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TBW", value_parser = Endurance::parse, allow_hyphen_values = true,
+          hide_short_help = true)]
     pub endurance: Option<Endurance>,
 
     #[command(flatten)]

@@ -6,6 +6,11 @@ use terrace_base::Bytes;
 
 /// Sizes between most and least.
 const LEVELS: u64 = 10;
+/// Part of its most memory that a service has to have, so that a look says how much of that it
+/// needs in DRAM.
+const PART: (u64, u64) = (9, 10);
+/// Part of the time for which a level has to be held, so that it can be the answer.
+const HELD: u32 = 20;
 /// Looks at a level before it says something.
 const ENOUGH: usize = 8;
 
@@ -95,16 +100,32 @@ impl Curve {
         level(&self.0.iter().collect::<Vec<_>>())
     }
 
+    /// Time in which it was smaller: while it started, as a rule. No level has that in it.
+    pub fn smaller(&self) -> Duration {
+        let full = self.full().iter().map(|look| look.passed).sum();
+        self.all().time.saturating_sub(full)
+    }
+
+    /// Returns the looks at which it had nearly all of its memory.
+    fn full(&self) -> Vec<&Look> {
+        let least = self.footprint().0 / PART.1 * PART.0;
+        let looks = self.0.iter();
+        looks
+            .filter(|look| look.resident.0 + look.swapped.0 >= least)
+            .collect()
+    }
+
     /// Returns the levels that were held, from the most DRAM to the least: even steps between both.
     pub fn levels(&self) -> Vec<Level> {
-        let sizes = self.0.iter().map(|look| look.resident.0);
+        let looks = self.full();
+        let sizes = looks.iter().map(|look| look.resident.0);
         let (Some(most), Some(least)) = (sizes.clone().max(), sizes.min()) else {
             return Vec::new();
         };
         let step = (most - least) / LEVELS + 1;
         let at = |number: u64| {
-            let looks = self.0.iter();
-            let here = looks.filter(|look| (most - look.resident.0) / step == number);
+            let here = looks.iter().copied();
+            let here = here.filter(|look| (most - look.resident.0) / step == number);
             level(&here.collect::<Vec<_>>())
         };
         let levels = (0..LEVELS).map(at);
@@ -112,11 +133,14 @@ impl Curve {
     }
 
     /// Returns the level with the least DRAM at which the service stood still for at most `goal` of
-    /// the time, as it did at all above it that are known; `None` if there is none.
+    /// the time; `None` if there is none. One through which it only passed, as in a burst, says
+    /// nothing: it has to be known, and held for some part of the time of all.
     pub fn least(&self, goal: f64) -> Option<Level> {
-        let levels = self.levels().into_iter();
-        let known = levels.filter(Level::is_known);
-        known.take_while(|level| level.slowdown <= goal).last()
+        let levels = self.levels();
+        let all: Duration = levels.iter().map(|level| level.time).sum();
+        let is_held = |level: &Level| level.is_known() && level.time * HELD >= all;
+        let mut held = levels.into_iter().filter(is_held).rev();
+        held.find(|level| level.slowdown <= goal)
     }
 }
 
@@ -199,11 +223,17 @@ mod tests {
     }
 
     #[test]
-    fn the_least_is_above_the_first_that_hurts() {
-        let hurts = [(100, 0, 9), (60, 5, 9), (40, 100, 9), (20, 1, 9)];
+    fn the_least_is_one_that_was_held() {
+        let hurts = [(100, 0, 9), (60, 5, 9), (40, 100, 9), (20, 100, 9)];
         let least = |looks: &[_], goal| curve(looks).least(goal).map(|it| it.dram.0 >> 20);
         assert_eq!(least(&hurts, 0.05), Some(60));
         assert_eq!(least(&hurts, 0.5), Some(20));
+        let burst = [(100, 0, 200), (80, 400, 9), (60, 5, 200), (20, 5, 9)];
+        assert_eq!(
+            least(&burst, 0.05),
+            Some(60),
+            "neither the burst nor what it passed through"
+        );
         assert_eq!(least(&[(100, 400, 9)], 0.05), None);
         assert_eq!(
             least(&[(100, 0, 9), (60, 0, 3)], 0.05),
@@ -211,6 +241,23 @@ mod tests {
             "too short"
         );
         assert_eq!(least(&[], 0.05), None);
+    }
+
+    #[test]
+    fn a_program_that_starts_says_nothing_of_small_sizes() {
+        let mut curve = Curve::default();
+        for mib in 1..=100 {
+            let swapped = Bytes(0);
+            curve.add(Look {
+                swapped,
+                ..look(mib, 0)
+            });
+        }
+        (0..9).for_each(|_| curve.add(look(70, 5)));
+        assert_eq!(curve.smaller(), Duration::from_millis(500) * 89);
+        let least = curve.least(0.05).unwrap();
+        assert_eq!(least.dram, Bytes(70 << 20));
+        assert_eq!(curve.all().looks, 109);
     }
 
     #[test]

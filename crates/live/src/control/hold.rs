@@ -1,8 +1,8 @@
 //! Holds a service against a second controller.
 //!
 //! The directory of its group, or that of its process in `/proc`, is locked (flock(2)), and those
-//! above it are locked in common: a service in another one's group, or that another one has started,
-//! is held by both. The kernel drops the locks of a process that ends, however that ends.
+//! above it are locked in common: a service in another one's group, or one that another one has
+//! started, is held by both. The kernel drops the locks of a process that ends, however that ends.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,10 @@ impl Hold {
             };
             match lock(&file) {
                 Err(TryLockError::WouldBlock) => Err(path.to_owned()),
-                _ => Ok(locks.push(file)),
+                _ => {
+                    locks.push(file);
+                    Ok(())
+                }
             }
         };
         add(own, File::try_lock)?;

@@ -25,8 +25,6 @@ impl Machine {
     /// Whether it is short of memory: little is available, or all of it stood still for memory for
     /// more of the time that `passed` than the service (`stalled`) explains.
     pub fn is_short(&mut self, passed: Duration, stalled: Duration) -> bool {
-        let available = meminfo("MemAvailable:").unwrap_or(Bytes(u64::MAX));
-        let all = meminfo("MemTotal:").unwrap_or_default();
         // A kernel without this information (psi=0) has no such file, or does not let it be read.
         let text = fs::read_to_string("/proc/pressure/memory").unwrap_or_default();
         let now = total(&text, "full");
@@ -34,7 +32,13 @@ impl Machine {
         let full = now
             .zip(before)
             .map(|(now, before)| now.saturating_sub(before));
-        is_little(available, all) || is_still(full.unwrap_or_default(), passed, stalled)
+        Self::has_little() || is_still(full.unwrap_or_default(), passed, stalled)
+    }
+
+    /// Whether little memory is available.
+    pub fn has_little() -> bool {
+        let available = meminfo("MemAvailable:").unwrap_or(Bytes(u64::MAX));
+        is_little(available, meminfo("MemTotal:").unwrap_or_default())
     }
 }
 

@@ -21,7 +21,9 @@ use crate::watch::pagemap::{is_anonymous, is_own_alone, place_of, private};
 use crate::watch::slots::Slots;
 
 /// Time after which a chunk is looked at again in which there was nothing to take.
-const EMPTY: Duration = Duration::from_secs(30);
+const EMPTY: Duration = Duration::from_secs(10);
+/// Chunks that a step looks at, at most: 2 GiB, which takes some 20 ms. The next step goes on.
+const LOOKED_AT: usize = 1024;
 
 /// A chunk: an address space, and the number of the chunk in it.
 type Place = (Space, u64);
@@ -137,6 +139,7 @@ impl Pages {
                 return Ok(came);
             }
             let Some(entries) = self.read(place) else {
+                self.chunks.remove(&place);
                 continue;
             };
             let chunk = self.chunks.entry(place).or_default();
@@ -221,7 +224,7 @@ impl Pages {
     /// how many of them have left DRAM at once.
     fn begin_trials(&mut self, pages: u64, now: Duration) -> Result<(u64, u64)> {
         let (mut tried, mut gone) = (0, 0);
-        for place in self.in_order(now) {
+        for place in self.in_order(now).into_iter().take(LOOKED_AT) {
             if tried >= pages {
                 break;
             }

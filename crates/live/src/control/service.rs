@@ -267,8 +267,8 @@ impl Service {
         self.stalls.lost()
     }
 
-    /// Fetches back what has left by its hands and is still in the tier, while the machine has room;
-    /// returns how much that was.
+    /// Fetches back what its steps have made leave and is still in the tier, while the machine has
+    /// room; returns how much that was.
     ///
     /// # Errors
     /// Those of [`Service::carry_out`].
@@ -276,11 +276,15 @@ impl Service {
         let mut came = Bytes(0);
         loop {
             let away = self.pages.away().min(RESTORE.pages());
-            let is_short = self.machine.is_short(Duration::ZERO, Duration::ZERO);
+            if away == 0 || Machine::has_little() {
+                return Ok(came);
+            }
             let step = Step::GiveBack(Bytes::of_pages(away).0);
-            match away > 0 && !is_short {
-                true => came.0 += self.carry_out(step)?.came.0,
-                false => return Ok(came),
+            let carried = self.carry_out(step)?;
+            came.0 += carried.came.0;
+            // What is known as away was touched, or is of processes that have ended.
+            if carried.came == Bytes(0) && self.pages.away() >= away {
+                return Ok(came);
             }
         }
     }
