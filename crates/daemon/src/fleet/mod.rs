@@ -22,7 +22,7 @@ use crate::targets::{Found, Group};
 pub use instance::{Done, Job};
 use instance::{Instance, Place};
 pub use ledger::{Kept, Ledger};
-pub use machine::{Live, Machine, Service};
+pub use machine::{Live, Machine, Moved, Service};
 use teller::Teller;
 pub use teller::Told;
 
@@ -205,8 +205,12 @@ impl Fleet {
         };
         instance.place = Place::Open(done.service);
         match done.carried {
-            Ok(bytes) => {
+            Ok(moved) => {
+                let bytes = moved.bytes;
                 target.failed = None;
+                if !done.is_return {
+                    instance.reclaimed(moved, now);
+                }
                 let count = &mut target.counts;
                 let (kind, sum) = match done.is_return {
                     true => (Kind::GaveBack, &mut count.returned),
@@ -216,7 +220,10 @@ impl Fleet {
                 let limit = target.asked.goal.limit();
                 let text = instance.because(limit, &target.asked.goal);
                 instance.doing = match bytes {
-                    0 if kind == Kind::Reclaimed => "tries whether pages are cold".into(),
+                    0 if kind == Kind::Reclaimed && moved.tried > 0 => {
+                        "tries whether pages are cold".into()
+                    }
+                    0 if kind == Kind::Reclaimed => "holds: there is nothing to reclaim".into(),
                     bytes => target.teller.add(kind, bytes, text, now),
                 };
             }
@@ -356,6 +363,7 @@ fn look(
     }
     let is_return = match decision.step {
         Step::Hold => return None,
+        Step::Reclaim(_) if instance.is_barren(now) => return None,
         Step::Reclaim(bytes) => {
             counts.reclaims += 1;
             ledger.reserve(instance.number, name, bytes);
