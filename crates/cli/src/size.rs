@@ -32,7 +32,10 @@ pub fn size(arguments: Size) -> Result<ExitCode> {
             if place == Place::Line {
                 display.clear();
             }
-            say(&format!("terrace: {}\n", usage::with_options(text.to_owned())));
+            say(&format!(
+                "terrace: {}\n",
+                usage::with_options(text.to_owned())
+            ));
         }
     });
     display.clear();

@@ -303,14 +303,18 @@ pub fn text(document: &SizeDocument) -> Text {
     );
     if let Some(waits) = &document.waits {
         let mut rows = table(&["", ""]);
-        rows.add_rows(waits.rows().into_iter().map(|(name, value)| [name.to_owned(), value]));
+        rows.add_rows(
+            waits
+                .rows()
+                .into_iter()
+                .map(|(name, value)| [name.to_owned(), value]),
+        );
         text = text.table(rows).prose(waits::explained(Some(waits)));
     }
-    remarks(document)
-        .into_iter()
-        .fold(text.prose(format!("{}\n", sentence(document))), |text, it| {
-            text.prose(format!("{it}\n"))
-        })
+    remarks(document).into_iter().fold(
+        text.prose(format!("{}\n", sentence(document))),
+        |text, it| text.prose(format!("{it}\n")),
+    )
 }
 
 /// Returns the answer in one sentence.

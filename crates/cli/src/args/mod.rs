@@ -6,6 +6,7 @@ mod calibrate;
 pub mod circuit;
 mod control;
 pub mod curve;
+mod daemon;
 mod doctor;
 mod explain;
 mod extend;
@@ -43,6 +44,7 @@ pub use attach::Attach;
 pub use bench::Bench;
 pub use calibrate::{Calibrate, Probe};
 pub use control::Control;
+pub use daemon::{Reload, Status};
 pub use doctor::Doctor;
 pub use explain::{Explain, List};
 pub use extend::Extend;
@@ -93,6 +95,8 @@ pub enum Command {
     Run(Box<Run>),
     Attach(Attach),
     Size(Box<Size>),
+    Status(Status),
+    Reload(Reload),
     Bench(Bench),
     Extend(Extend),
     Mount(Box<Mount>),

@@ -9,6 +9,7 @@ use terrace_policy::control::{Controller, Decision, Seen, Spec, Step};
 
 use super::{AGAIN, Machine, Moved, Now, Service};
 use crate::configuration::{Goal, Percent};
+use crate::log::shown;
 use crate::protocol;
 use crate::targets::Group;
 
@@ -263,12 +264,12 @@ impl Instance {
 
     pub fn status(&self) -> protocol::Instance {
         protocol::Instance {
-            group: self.group.path.display().to_string(),
+            group: shown(&self.group.path.display().to_string()),
             since_ms: self.since_ms,
             resident: self.seen.resident,
             swapped: self.seen.swapped,
             stalled: self.stalls().0,
-            doing: self.doing.clone(),
+            doing: shown(&self.doing),
         }
     }
 }

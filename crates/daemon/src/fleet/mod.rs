@@ -16,6 +16,7 @@ use std::time::Duration;
 use terrace_policy::control::{Reason, Spec, Step};
 
 use crate::configuration::{self, Configuration};
+use crate::log::shown;
 use crate::protocol::{Counts, Kind, Reloaded, State, Target};
 use crate::targets::{Found, Group};
 
@@ -256,7 +257,7 @@ impl Fleet {
         targets
             .map(|(name, target)| Target {
                 name: name.clone(),
-                means: target.asked.by.to_string(),
+                means: shown(&target.asked.by.to_string()),
                 goal: target.asked.goal.to_string(),
                 policy: target.policy.to_string(),
                 limit: target.asked.goal.limit(),
@@ -264,7 +265,11 @@ impl Fleet {
                     true => State::Running,
                     false => State::Waiting,
                 },
-                trouble: target.trouble.clone().or(target.failed.clone()),
+                trouble: target
+                    .trouble
+                    .as_ref()
+                    .or(target.failed.as_ref())
+                    .map(|why| shown(why)),
                 share: self.ledger.share(name),
                 counts: target.counts,
                 instances: target.instances.iter().map(Instance::status).collect(),
