@@ -17,6 +17,8 @@ const COMMANDS: &[&str] = &[
     "",
     "run",
     "attach",
+    "status",
+    "reload",
     "bench",
     "extend",
     "mount",
