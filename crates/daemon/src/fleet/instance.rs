@@ -23,8 +23,12 @@ const QUIET: u32 = 20;
 /// second.
 const AT_REST: Duration = Duration::from_secs(1);
 
-/// The first and the longest time for which nothing is reclaimed after a step that found nothing.
-const FRUITLESS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+/// Steps to reclaim that may find nothing, one behind the other: it takes some seconds until it is
+/// known whether pages are cold. After these nothing is reclaimed for a while, twice as long after
+/// each further one.
+const FRUITLESS: u32 = 4;
+/// The longest such time.
+const BARREN: Duration = Duration::from_secs(60);
 
 /// A step that is to be carried out, away from the fleet.
 pub struct Job {
@@ -90,9 +94,9 @@ pub(super) struct Instance {
     seen: Seen,
     /// Looks at which nothing has happened, one behind the other.
     quiet: u32,
-    /// Until when nothing is reclaimed, and for how long the next time: there was nothing.
+    /// Steps that found nothing, one behind the other, and until when nothing is reclaimed.
+    fruitless: u32,
     barren: Duration,
-    pause: Duration,
     /// Whether the budget of writes pays for no more than the last step.
     is_cut: bool,
     /// The last looks: the time that passed before each, and the part of it that stalled.
@@ -112,8 +116,8 @@ impl Instance {
             opened: now.since,
             looked: now.since,
             quiet: 0,
+            fruitless: 0,
             barren: Duration::ZERO,
-            pause: FRUITLESS[0],
             is_cut: false,
             seen: Seen::default(),
             window: VecDeque::new(),
@@ -211,11 +215,14 @@ impl Instance {
     /// once: a service at rest would cost the more the less it has.
     pub fn reclaimed(&mut self, moved: Moved, now: Now) {
         if moved != Moved::default() {
-            (self.barren, self.pause) = (Duration::ZERO, FRUITLESS[0]);
+            self.fruitless = 0;
             return;
         }
-        self.barren = now.since + self.pause;
-        self.pause = (self.pause * 2).min(FRUITLESS[1]);
+        self.fruitless += 1;
+        if let Some(more) = self.fruitless.checked_sub(FRUITLESS) {
+            let pause = Duration::from_secs(1_u64 << more.min(6));
+            self.barren = now.since + pause.min(BARREN);
+        }
     }
 
     /// Whether there was nothing to reclaim a short while ago.
