@@ -211,8 +211,8 @@ impl Instance {
         decision
     }
 
-    /// Notes what a step to reclaim came to. Where there is nothing, it is not searched for again at
-    /// once: a service at rest would cost the more the less it has.
+    /// Notes what a step to reclaim came to. Where there is nothing, it is not searched for again
+    /// at once: a service at rest would cost the more the less it has.
     pub fn reclaimed(&mut self, moved: Moved, now: Now) {
         if moved != Moved::default() {
             self.fruitless = 0;

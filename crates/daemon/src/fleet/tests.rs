@@ -211,7 +211,7 @@ fn a_service_comes_down_to_what_it_needs_and_gets_it_back() {
     let mut bench = Bench::with(&targets(&["a"], SLOWDOWN), &[("a", HALF)]);
     bench.run(3600 * 2);
     let held = bench.sim("a").resident;
-    assert!(held < HALF * 5 / 4 && held >= HALF / 2, "{held}");
+    assert!((HALF / 2..HALF * 5 / 4).contains(&held), "{held}");
     let returned = bench.texts(Kind::GaveBack);
     let first = returned.first().expect("it was given back");
     assert!(
