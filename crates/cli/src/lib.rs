@@ -10,6 +10,7 @@ mod calibrate;
 mod circuit;
 mod control;
 mod counted;
+mod daemon;
 mod doctor;
 mod explain;
 mod extend;
@@ -89,6 +90,8 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Attach(attach) => attach::attach(&attach),
         args::Command::Size(asked) => size::size(*asked),
         args::Command::Top(asked) => top::top(&asked),
+        args::Command::Status(asked) => daemon::status(&asked),
+        args::Command::Reload(asked) => daemon::reload(&asked),
         args::Command::Bench(bench) => bench::bench(bench),
         args::Command::Extend(asked) => extend::extend(&asked),
         args::Command::Mount(asked) => mount::mount(&asked),

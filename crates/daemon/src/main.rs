@@ -16,8 +16,8 @@ use terrace_daemon::service::{Directories, run};
 /// Reads targets from /etc/terrace/*.toml, finds them among the control groups of this machine, and
 /// has each keep as little DRAM as its goal allows. It sets no limit: what a service touches comes
 /// back by itself, so that nothing is left when terraced ends or is killed. SIGHUP, or `terrace
-/// reload`, reads the configuration again; targets that stay as they are go on undisturbed. `terrace
-/// status` shows how they fare.
+/// reload`, reads the configuration again; targets that stay as they are go on undisturbed.
+/// `terrace status` shows how they fare.
 #[derive(Parser)]
 #[command(name = "terraced", version, max_term_width = 80)]
 #[command(after_long_help = "\

@@ -8,8 +8,8 @@ use terrace_results::json_schema::of;
 use terrace_results::{convert, curve, files, llc, mix, place, sim, sweep, trace};
 
 use crate::{
-    attach, bench, calibrate, circuit, control, doctor, extend, heap, interval, known, mount,
-    sched, schema, size, tcam, validate,
+    attach, bench, calibrate, circuit, control, daemon, doctor, extend, heap, interval, known,
+    mount, sched, schema, size, tcam, validate,
 };
 
 /// A kind of results in JSON.
@@ -55,11 +55,12 @@ impl Kind {
 }
 
 /// All kinds, in the order of the commands.
-pub const KINDS: [Kind; 35] = [
+pub const KINDS: [Kind; 36] = [
     Kind::new::<schema::RunDocument>("run", "run --json"),
     Kind::new::<interval::IntervalLine>("interval", "run --interval, attach --interval: each line"),
     Kind::new::<attach::AttachDocument>("attach", "attach --json"),
     Kind::new::<size::SizeDocument>("size", "size --json"),
+    Kind::new::<daemon::StatusDocument>("status", "status --json"),
     Kind::new::<bench::BenchDocument>("bench", "bench --json"),
     Kind::new::<extend::ExtendDocument>("extend", "extend --json"),
     Kind::new::<mount::MountDocument>("mount", "mount --json"),

@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod circuit;
 mod constituent;
 pub mod control;
+pub mod daemon;
 pub mod doctor;
 pub mod extend;
 mod faults;

@@ -6,6 +6,7 @@ mod calibrate;
 pub mod circuit;
 mod control;
 pub mod curve;
+mod daemon;
 mod doctor;
 mod explain;
 mod extend;
@@ -44,6 +45,7 @@ pub use attach::Attach;
 pub use bench::Bench;
 pub use calibrate::{Calibrate, Probe};
 pub use control::Control;
+pub use daemon::{Reload, Status};
 pub use doctor::Doctor;
 pub use explain::{Explain, List};
 pub use extend::Extend;
@@ -76,7 +78,7 @@ use terrace_base::Nanos;
 
 /// Without empty lines, a usage that only says `terrace <COMMAND>` and a heading of options, all
 /// commands fit a screen.
-const TEMPLATE: &str = "{about}\nCommands:\n{subcommands}\n{options}";
+const TEMPLATE: &str = "{about}\n{subcommands}\n{options}";
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]
@@ -96,7 +98,10 @@ pub enum Command {
     Run(Box<Run>),
     Attach(Attach),
     Size(Box<Size>),
+    Status(Status),
     Top(Top),
+    #[command(hide = true)]
+    Reload(Reload),
     Bench(Bench),
     Extend(Extend),
     Mount(Box<Mount>),

@@ -194,7 +194,7 @@ fn what_is_wrong_is_said_with_its_line_and_what_to_do() {
         (
             "[tier]\nmemory = \"node:1\"".into(),
             2,
-            "a memory node is for `terrace run` alone",
+            "terraced makes no tier",
         ),
         ("[tier]\nmemory = \"/no/such\"".into(), 2, "does not exist"),
         ("[targets]".into(), 1, "there is no key `targets`"),

@@ -67,10 +67,10 @@ impl Tier {
             let wrong = |why: String| source.wrong(memory.span().start, &why);
             tier.memory = Spec::parse(memory.get_ref()).map_err(|e| wrong(e.to_string()))?;
             tier.name.clone_from(memory.get_ref());
-            if let Spec::Node(_) = tier.memory {
+            if tier.memory != Spec::Existing {
                 return Err(wrong(
-                    "a memory node is for `terrace run` alone; name a directory, a block device, \
-                     `zram` or `existing`"
+                    "terraced makes no tier; switch a swap area on (mkswap and swapon) and name \
+                     `existing`, the swap that the machine has"
                         .into(),
                 ));
             }

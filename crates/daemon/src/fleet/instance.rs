@@ -7,13 +7,28 @@ use terrace_base::Bytes;
 use terrace_base::bytes::PAGE_BYTES;
 use terrace_policy::control::{Controller, Decision, Seen, Spec, Step};
 
-use super::{AGAIN, Machine, Now, Service};
+use super::{AGAIN, Machine, Moved, Now, Service};
 use crate::configuration::{Goal, Percent};
+use crate::log::shown;
 use crate::protocol;
 use crate::targets::Group;
 
 /// The time over which stalls are told.
 const WINDOW: Duration = Duration::from_secs(10);
+
+/// Looks at which nothing has happened, after which a service is at rest.
+const QUIET: u32 = 20;
+
+/// The longest time between two looks at a service at rest: it has to get its memory back within a
+/// second.
+const AT_REST: Duration = Duration::from_secs(1);
+
+/// Steps to reclaim that may find nothing, one behind the other: it takes some seconds until it is
+/// known whether pages are cold. After these nothing is reclaimed for a while, twice as long after
+/// each further one.
+const FRUITLESS: u32 = 4;
+/// The longest such time.
+const BARREN: Duration = Duration::from_secs(60);
 
 /// A step that is to be carried out, away from the fleet.
 pub struct Job {
@@ -30,7 +45,7 @@ pub struct Done {
     pub(super) number: u64,
     pub(super) service: Box<dyn Service>,
     pub(super) is_return: bool,
-    pub(super) carried: Result<u64, String>,
+    pub(super) carried: Result<Moved, String>,
 }
 
 impl Job {
@@ -77,6 +92,11 @@ pub(super) struct Instance {
     opened: Duration,
     looked: Duration,
     seen: Seen,
+    /// Looks at which nothing has happened, one behind the other.
+    quiet: u32,
+    /// Steps that found nothing, one behind the other, and until when nothing is reclaimed.
+    fruitless: u32,
+    barren: Duration,
     /// Whether the budget of writes pays for no more than the last step.
     is_cut: bool,
     /// The last looks: the time that passed before each, and the part of it that stalled.
@@ -95,6 +115,9 @@ impl Instance {
             since_ms: now.wall_ms,
             opened: now.since,
             looked: now.since,
+            quiet: 0,
+            fruitless: 0,
+            barren: Duration::ZERO,
             is_cut: false,
             seen: Seen::default(),
             window: VecDeque::new(),
@@ -136,13 +159,23 @@ impl Instance {
             return Ok(self.empty());
         };
         self.place = Place::Open(service);
-        self.due = aligned(now.since, self.controller.every());
         let passed = now.since.saturating_sub(self.looked);
         self.looked = now.since;
         // A controller that is new has nothing behind it, however long the daemon runs.
         seen.time = now.since.saturating_sub(self.opened);
         self.note(passed, seen.stalled.min(passed));
-        self.seen = seen;
+        let before = std::mem::replace(&mut self.seen, seen);
+        let has_moved = [seen.resident, seen.swapped] != [before.resident, before.swapped];
+        let is_quiet = !has_moved && seen.stalled.is_zero() && seen.written == 0;
+        self.quiet = if is_quiet { self.quiet + 1 } else { 0 };
+        let every = self.controller.every();
+        self.due = aligned(
+            now.since,
+            match self.quiet > QUIET {
+                true => every.max(AT_REST),
+                false => every,
+            },
+        );
         Ok(Some(seen))
     }
 
@@ -176,6 +209,25 @@ impl Instance {
         let whole = allowance.map(|bytes| bytes - bytes % PAGE_BYTES);
         self.is_cut = matches!(decision.step, Step::Reclaim(bytes) if Some(bytes) == whole);
         decision
+    }
+
+    /// Notes what a step to reclaim came to. Where there is nothing, it is not searched for again
+    /// at once: a service at rest would cost the more the less it has.
+    pub fn reclaimed(&mut self, moved: Moved, now: Now) {
+        if moved != Moved::default() {
+            self.fruitless = 0;
+            return;
+        }
+        self.fruitless += 1;
+        if let Some(more) = self.fruitless.checked_sub(FRUITLESS) {
+            let pause = Duration::from_secs(1_u64 << more.min(6));
+            self.barren = now.since + pause.min(BARREN);
+        }
+    }
+
+    /// Whether there was nothing to reclaim a short while ago.
+    pub fn is_barren(&self, now: Now) -> bool {
+        now.since < self.barren
     }
 
     /// Takes the service away, to carry out a step.
@@ -219,12 +271,12 @@ impl Instance {
 
     pub fn status(&self) -> protocol::Instance {
         protocol::Instance {
-            group: self.group.path.display().to_string(),
+            group: shown(&self.group.path.display().to_string()),
             since_ms: self.since_ms,
             resident: self.seen.resident,
             swapped: self.seen.swapped,
             stalled: self.stalls().0,
-            doing: self.doing.clone(),
+            doing: shown(&self.doing),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a fleet needs of the machine: services that are looked at and moved.
 
 use std::path::Path;
+use std::thread;
 
 use terrace_base::error::Kind;
 use terrace_live::control;
@@ -15,11 +16,20 @@ pub trait Service: Send {
     /// A sentence, if it cannot be looked at.
     fn look(&mut self) -> Result<Option<Seen>, String>;
 
-    /// Carries out a step, and returns the bytes that moved.
+    /// Carries out a step, and returns what it came to.
     ///
     /// # Errors
     /// A sentence, if it cannot be done.
-    fn carry_out(&mut self, step: Step) -> Result<u64, String>;
+    fn carry_out(&mut self, step: Step) -> Result<Moved, String>;
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes that left DRAM, or came back.
+    pub bytes: u64,
+    /// Bytes of which it will be known later whether they can leave.
+    pub tried: u64,
 }
 
 /// A service that was opened, or none, or why there is none.
@@ -41,7 +51,7 @@ impl Machine for Live {
     fn open(&mut self, group: &Path) -> Opened {
         let target = Target::Cgroup(group.to_owned());
         match control::Service::open(&target) {
-            Ok(service) => Ok(Some(Box::new(service))),
+            Ok(service) => Ok(Some(Box::new(Kept(Some(service))))),
             // The group has no process, or is gone.
             Err(e) if e.kind == Kind::Usage => Ok(None),
             Err(e) => Err(e.to_string()),
@@ -49,20 +59,43 @@ impl Machine for Live {
     }
 }
 
-impl Service for control::Service {
+/// A service of this machine. To let one go can take long, as threads of it have to end: nobody
+/// waits for that.
+struct Kept(Option<control::Service>);
+
+impl Kept {
+    fn service(&mut self) -> &mut control::Service {
+        self.0.as_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let service = self.0.take();
+        let thread = thread::Builder::new().name("terraced-leave".into());
+        // Without a thread it is let go here.
+        let _ = thread.stack_size(128 << 10).spawn(move || drop(service));
+    }
+}
+
+impl Service for Kept {
     fn look(&mut self) -> Result<Option<Seen>, String> {
-        Self::look(self).map_err(|e| e.to_string())
+        self.service().look().map_err(|e| e.to_string())
     }
 
-    fn carry_out(&mut self, step: Step) -> Result<u64, String> {
-        let carried = Self::carry_out(self, step).map_err(|e| e.to_string())?;
+    fn carry_out(&mut self, step: Step) -> Result<Moved, String> {
+        let carried = self.service().carry_out(step);
+        let carried = carried.map_err(|e| e.to_string())?;
         if carried.full && carried.left.0 == 0 {
             return Err("the tier is full; make it larger, or take targets out".into());
         }
-        Ok(match step {
-            Step::Reclaim(_) => carried.left.0,
-            Step::GiveBack(_) => carried.came.0,
-            Step::Hold => 0,
+        Ok(Moved {
+            bytes: match step {
+                Step::Reclaim(_) => carried.left.0,
+                Step::GiveBack(_) => carried.came.0,
+                Step::Hold => 0,
+            },
+            tried: carried.tried.0,
         })
     }
 }

@@ -16,13 +16,14 @@ use std::time::Duration;
 use terrace_policy::control::{Reason, Spec, Step};
 
 use crate::configuration::{self, Configuration};
+use crate::log::shown;
 use crate::protocol::{Counts, Kind, Reloaded, State, Target};
 use crate::targets::{Found, Group};
 
 pub use instance::{Done, Job};
 use instance::{Instance, Place};
 pub use ledger::{Kept, Ledger};
-pub use machine::{Live, Machine, Service};
+pub use machine::{Live, Machine, Moved, Service};
 use teller::Teller;
 pub use teller::Told;
 
@@ -205,8 +206,12 @@ impl Fleet {
         };
         instance.place = Place::Open(done.service);
         match done.carried {
-            Ok(bytes) => {
+            Ok(moved) => {
+                let bytes = moved.bytes;
                 target.failed = None;
+                if !done.is_return {
+                    instance.reclaimed(moved, now);
+                }
                 let count = &mut target.counts;
                 let (kind, sum) = match done.is_return {
                     true => (Kind::GaveBack, &mut count.returned),
@@ -216,7 +221,10 @@ impl Fleet {
                 let limit = target.asked.goal.limit();
                 let text = instance.because(limit, &target.asked.goal);
                 instance.doing = match bytes {
-                    0 if kind == Kind::Reclaimed => "tries whether pages are cold".into(),
+                    0 if kind == Kind::Reclaimed && moved.tried > 0 => {
+                        "tries whether pages are cold".into()
+                    }
+                    0 if kind == Kind::Reclaimed => "holds: there is nothing to reclaim".into(),
                     bytes => target.teller.add(kind, bytes, text, now),
                 };
             }
@@ -249,7 +257,7 @@ impl Fleet {
         targets
             .map(|(name, target)| Target {
                 name: name.clone(),
-                means: target.asked.by.to_string(),
+                means: shown(&target.asked.by.to_string()),
                 goal: target.asked.goal.to_string(),
                 policy: target.policy.to_string(),
                 limit: target.asked.goal.limit(),
@@ -257,7 +265,11 @@ impl Fleet {
                     true => State::Running,
                     false => State::Waiting,
                 },
-                trouble: target.trouble.clone().or(target.failed.clone()),
+                trouble: target
+                    .trouble
+                    .as_ref()
+                    .or(target.failed.as_ref())
+                    .map(|why| shown(why)),
                 share: self.ledger.share(name),
                 counts: target.counts,
                 instances: target.instances.iter().map(Instance::status).collect(),
@@ -356,6 +368,7 @@ fn look(
     }
     let is_return = match decision.step {
         Step::Hold => return None,
+        Step::Reclaim(_) if instance.is_barren(now) => return None,
         Step::Reclaim(bytes) => {
             counts.reclaims += 1;
             ledger.reserve(instance.number, name, bytes);

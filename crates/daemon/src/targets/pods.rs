@@ -1,8 +1,8 @@
 //! Pods of this node, by namespace and label.
 //!
 //! The name of a pod's group has the pod's UID. Which UIDs a namespace has, `/var/log/pods` tells.
-//! Labels are told by the pod itself, where it has its labels mounted (the downward API), which is a
-//! file below kubelet's directory; else by `crictl`, which asks the container engine of the node.
+//! Labels are told by the pod itself, where it has its labels mounted (the downward API), which is
+//! a file below kubelet's directory; else by `crictl`, which asks the container engine of the node.
 
 use std::collections::BTreeSet;
 use std::fs;
