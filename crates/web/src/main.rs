@@ -19,9 +19,9 @@ const PORT: u16 = 9847;
 
 /// Serve metrics and a page of terraced
 ///
-/// Asks terraced how its targets fare, and serves that at /metrics for Prometheus and at / for people.
-/// It has no privileges, and nothing can be changed over it. It answers requests under a number or as
-/// localhost; for others, put a server with TLS and passwords in front of it.
+/// Asks terraced how its targets fare, and serves that at /metrics for Prometheus and at / for
+/// people. It has no privileges, and nothing can be changed over it. It answers requests under a
+/// number or as localhost; for others, put a server with TLS and passwords in front of it.
 #[derive(Parser)]
 #[command(name = "terraced-web", version, max_term_width = 80)]
 #[command(after_long_help = "\

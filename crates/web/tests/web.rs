@@ -360,7 +360,7 @@ const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "c
 
 #[test]
 #[ignore = "needs Chromium; `make test-html` installs it and runs this"]
-fn a_browser_shows_hostile_names_as_text() {
+fn a_browser_draws_hostile_names_as_text() {
     let works = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
     let browser = BROWSERS
         .iter()

@@ -76,9 +76,8 @@ use std::time::Duration;
 use clap::{ArgAction, Parser, Subcommand};
 use terrace_base::Nanos;
 
-/// Without empty lines, a usage that only says `terrace <COMMAND>` and a heading of options, all
-/// commands fit a screen.
-const TEMPLATE: &str = "{about}\n{subcommands}\n{options}";
+/// Without empty lines and without a heading of options, all commands fit most screens.
+const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\nCommands:\n{subcommands}\n{options}";
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]
@@ -100,7 +99,6 @@ pub enum Command {
     Size(Box<Size>),
     Status(Status),
     Top(Top),
-    #[command(hide = true)]
     Reload(Reload),
     Bench(Bench),
     Extend(Extend),
