@@ -149,7 +149,9 @@ fn sentence(error: &clap::Error, chosen: &Chosen) -> String {
             if chosen.program().is_some() {
                 return unknown(chosen, &given, None);
             }
-            let rest = match about(ContextKind::SuggestedSubcommand) {
+            // The most similar is the last.
+            let similar = texts(error.get(ContextKind::SuggestedSubcommand)).into_iter();
+            let rest = match similar.last() {
                 Some(similar) => format!("do you mean {similar}?"),
                 None => format!("there are {}", chosen.commands()),
             };

@@ -31,7 +31,7 @@ pub struct Status {
 #[derive(Args)]
 #[command(after_long_help = "\
 Example:
-  sudo terrace reload
+  terrace reload
 
 Ends with 1 if the configuration is wrong, or terraced does not answer.
 Needs root.")]

@@ -39,6 +39,10 @@ const MINOR_RING_BYTES: usize = 4 << 20;
 /// samples, a twentieth of a second of the densest.
 const ALL_RING_BYTES: usize = 1 << 20;
 
+/// The least that an event takes in a ring: a record's head, and the time. So no ring has more
+/// events than its bytes divided by this.
+const LEAST_EVENT: usize = 16;
+
 /// The major faults of a cgroup and the groups below it, or of processes.
 pub struct FaultStream {
     rings: Vec<Ring>,
@@ -58,6 +62,8 @@ struct Ring {
     last: u64,
     /// Its events so far, those that were lost included.
     known: u64,
+    /// Events that fit into it at most.
+    most: usize,
 }
 
 /// Events that found a ring full. The ring is of all programs on its CPU, so some may be of others.
@@ -176,10 +182,16 @@ impl FaultStream {
                 sampler,
                 last,
                 known,
+                most,
             } = ring;
             // The kernel tells of losses right before the next event that finds room.
             let mut lost = 0;
-            while let Some(record) = sampler.next_record() {
+            // No more than a ring holds: where events come faster than they are read, this would
+            // never return.
+            for _ in 0..*most {
+                let Some(record) = sampler.next_record() else {
+                    break;
+                };
                 match record.parse_record() {
                     Ok(Record::Sample(sample)) => {
                         *known += 1;
@@ -324,6 +336,7 @@ impl Ring {
             sampler,
             last,
             known: 0,
+            most: bytes / LEAST_EVENT,
         })
     }
 }
