@@ -76,12 +76,14 @@ fn savings(looks: &[Seen]) -> Vec<i128> {
         let passed = passed(looks, at).as_nanos() as i128;
         let stalled = (looks[at].stalled.as_nanos() as i128).min(passed);
         saved += 20_000 * passed - 1_000_000 * stalled;
-        saved = saved.min(FULL).max(-60_000_000_000 * 1_000_000);
+        saved = saved.clamp(OWED, FULL);
         saved
     });
     after.collect()
 }
 
+/// No more than a window is owed, and no more than its share is saved.
+const OWED: i128 = -60_000_000_000 * 1_000_000;
 const FULL: i128 = 60_000_000_000 * 20_000;
 
 fn kind(looks: &[Seen], before: &[Kind]) -> Kind {
@@ -152,7 +154,8 @@ fn reclaimed(looks: &[Seen], kinds: &[Kind]) -> u64 {
         .count();
     let most = (1_u64 << 32) / 256;
     let pace = (1..steps).fold(most / 16, |pace, _| (pace + pace.div_ceil(8)).min(most));
-    (u128::from(looks[looks.len() - 1].resident) * u128::from(pace) >> 32) as u64
+    let parts = u128::from(looks[looks.len() - 1].resident) * u128::from(pace);
+    (parts >> 32) as u64
 }
 
 /// The twin's settings are those of the policy.
