@@ -208,23 +208,31 @@ fn register(
 
 fn targets(registry: &mut Registry, status: &Status) {
     let registry = registry.sub_registry_with_prefix("target");
-    let labels = |target: &Target| Labels {
-        target: target.name.clone(),
-    };
-    for (name, help, unit, of) in GAUGES {
-        let family = Family::<Labels, Number>::default();
+    families(registry, status, GAUGES, |gauge: &Number, value| {
+        gauge.set(value);
+    });
+    families(registry, status, COUNTERS, |sum: &Sum, value| {
+        sum.inc_by(value);
+    });
+}
+
+/// Registers a metric for each figure, with a value for each target that has one.
+fn families<M: Default>(
+    registry: &mut Registry,
+    status: &Status,
+    figures: &[Figure],
+    set: fn(&M, f64),
+) where
+    Family<Labels, M>: Metric,
+{
+    for (name, help, unit, of) in figures {
+        let family = Family::<Labels, M>::default();
         for target in &status.targets {
+            let labels = Labels {
+                target: target.name.clone(),
+            };
             if let Some(value) = of(target) {
-                family.get_or_create(&labels(target)).set(value);
-            }
-        }
-        register(registry, name, help, *unit, family);
-    }
-    for (name, help, unit, of) in COUNTERS {
-        let family = Family::<Labels, Sum>::default();
-        for target in &status.targets {
-            if let Some(value) = of(target) {
-                family.get_or_create(&labels(target)).inc_by(value);
+                set(&family.get_or_create(&labels), value);
             }
         }
         register(registry, name, help, *unit, family);

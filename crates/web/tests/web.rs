@@ -142,6 +142,25 @@ impl Web {
         self.ask("GET", path, "127.0.0.1")
     }
 
+    /// Waits until somebody is connected.
+    fn await_connection(&self) {
+        let begin = Instant::now();
+        let here = format!(":{:04X} ", self.address.port());
+        loop {
+            let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+            let mut lines = sockets.lines();
+            // Field 2 is the own address, field 4 the state: 01 is established.
+            if lines.any(|line| line.contains(&here) && line.contains(" 01 ")) {
+                return;
+            }
+            assert!(
+                begin.elapsed() < Duration::from_secs(60),
+                "the browser does not connect"
+            );
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Waits until the metrics have a line.
     fn await_metric(&self, line: &str) -> String {
         let begin = Instant::now();
@@ -383,6 +402,7 @@ fn a_browser_draws_hostile_names_as_text() {
         .unwrap();
     // The browser's time stands still while the stream is open; it prints what it shows once that
     // has ended.
+    web.await_connection();
     thread::sleep(Duration::from_secs(8));
     web.child.kill().unwrap();
     let output = drawing.wait_with_output().unwrap();
@@ -391,7 +411,10 @@ fn a_browser_draws_hostile_names_as_text() {
     assert_eq!(logged.lines().find(wrong), None);
     let drawn = String::from_utf8_lossy(&output.stdout);
     assert!(drawn.contains("data-drawn=\"2\""), "{drawn}");
-    assert!(drawn.contains("<td class=\"bad\">3.1 %</td>"), "{drawn}");
+    assert!(
+        drawn.contains("<td class=\"bad\" data-label=\"stands still\">3.1 %</td>"),
+        "{drawn}"
+    );
     assert!(drawn.contains("&lt;img src=x onerror="), "{drawn}");
     assert!(
         !drawn.contains("<img") && drawn.contains("<title>Terrace</title>"),
