@@ -16,7 +16,6 @@ use terrace_policy::control::{Controller, Decision, Reason, Seen, Step};
 use terrace_policy::replacement::PageId;
 
 use super::settings::PageMachine;
-use super::threads::NEVER;
 
 /// Time over which the worst share of stalls is told.
 const SECOND: Nanos = Nanos(1_000_000_000);
@@ -444,7 +443,7 @@ impl Control {
 
 /// Returns a later moment.
 fn plus(moment: Nanos, time: Nanos) -> Nanos {
-    Nanos(moment.0.saturating_add(time.0)).min(NEVER)
+    Nanos(moment.0.saturating_add(time.0))
 }
 
 /// Returns the word for a reason.
