@@ -62,11 +62,7 @@ impl std::error::Error for Error {}
 /// contain line ends and terminal control characters.
 fn plain(mut message: String) -> String {
     if message.contains(char::is_control) {
-        let shown = |c: char| match c.is_control() {
-            true => c.escape_default().to_string(),
-            false => c.to_string(),
-        };
-        message = message.chars().map(shown).collect();
+        message = shown(&message);
     }
     while let Some(at) = message.find(NUMBER) {
         let Some(end) = message[at..].find(')') else {
@@ -78,6 +74,16 @@ fn plain(mut message: String) -> String {
         message.replace_range(at..=at + end, &limit);
     }
     message
+}
+
+/// Returns a text with its control characters escaped, so that it neither ends a line nor colours a
+/// terminal.
+pub fn shown(text: &str) -> String {
+    let shown = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 const NUMBER: &str = " (os error ";

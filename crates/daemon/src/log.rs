@@ -3,6 +3,8 @@
 
 use std::io::{IsTerminal, Write, stderr};
 
+use terrace_base::error::shown;
+
 /// How much a line matters, as syslog numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
@@ -28,15 +30,6 @@ fn line(priority: Priority, text: &str, is_terminal: bool) -> String {
         true => format!("terraced: {shown}\n"),
         false => format!("<{}>{shown}\n", priority as u8),
     }
-}
-
-/// Returns a text with its control characters escaped.
-pub fn shown(text: &str) -> String {
-    let shown = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]

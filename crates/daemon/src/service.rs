@@ -13,13 +13,14 @@ use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use terrace_base::block::swaps::active;
+use terrace_base::error::shown;
 use terrace_base::{Context, Error, Result};
 
 use crate::board::Board;
 use crate::configuration::{By, Configuration};
 use crate::fleet::{Done, Fleet, Live, Now};
 use crate::hands::Hands;
-use crate::log::{Priority, say, shown};
+use crate::log::{Priority, say};
 use crate::protocol::{Backend, Event, Events, GROUP, Kind, Reloaded, Server, Status, Tier};
 use crate::state::State;
 use crate::targets::{Found, Watch, top};

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use terrace_base::Bytes;
 use terrace_base::bytes::PAGE_BYTES;
+use terrace_base::error::shown;
 use terrace_policy::control::{Controller, Decision, Seen, Spec, Step};
 
 use super::{AGAIN, Machine, Moved, Now, Service};
 use crate::configuration::{Goal, Percent};
-use crate::log::shown;
 use crate::protocol;
 use crate::targets::Group;
 

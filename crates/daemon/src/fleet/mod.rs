@@ -13,10 +13,10 @@ mod teller;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use terrace_base::error::shown;
 use terrace_policy::control::{Reason, Spec, Step};
 
 use crate::configuration::{self, Configuration};
-use crate::log::shown;
 use crate::protocol::{Counts, Kind, Reloaded, State, Target};
 use crate::targets::{Found, Group};
 

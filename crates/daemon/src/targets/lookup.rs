@@ -132,20 +132,8 @@ impl Lookup {
         let ids = match self.fresh(by) {
             Some(known) => known,
             None => self.learn(by, |this| {
-                let options = [
-                    "inspect",
-                    "--type=container",
-                    "--format={{.Id}}",
-                    "--",
-                    name,
-                ];
-                let engines = ["docker", "podman"].into_iter();
-                let mut ids = engines.filter_map(|engine| (this.ask)(engine, &options));
-                Ok(ids
-                    .next()
-                    .map(|id| id.trim().to_owned())
-                    .into_iter()
-                    .collect())
+                let id = container::id_of(name, &*this.ask);
+                Ok(id.into_iter().map(|id| id.trim().to_owned()).collect())
             }),
         }?;
         single(ids.iter().flat_map(|id| of(id)).collect())

@@ -5,7 +5,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
 use terrace_base::block::swaps::active;
 use terrace_base::{Bytes, Error, Result};
 use terrace_policy::control::{Seen, Step};
@@ -17,6 +16,7 @@ use super::pages::{Pages, Passed, locked};
 use super::stalls::{StallSource, Stalls};
 use super::writes::{WriteSource, Writes};
 use crate::group::counters::SwapCounters;
+use crate::group::faults::FaultCounts;
 use crate::group::hierarchy::{Mounts, Version};
 use crate::group::members::{Member, Members, Scope};
 use crate::group::target::Target;
@@ -71,7 +71,7 @@ pub struct Service {
     began: Instant,
     last: Duration,
     listed: Vec<Member>,
-    faults: Faults,
+    faults: FaultCounts,
     _hold: Hold,
 }
 
@@ -119,9 +119,8 @@ impl Service {
         if listed.is_empty() {
             return Err(Error::usage(format!("{name} has no processes")));
         }
-        let mut faults = Faults::default();
-        faults.add(&listed);
-        faults.begin();
+        let mut faults = FaultCounts::default();
+        faults.begin(&listed);
         let mut stalls = Stalls::of(memory.group(), &members, waits)?;
         stalls.since(&listed);
         let held = memory.held(&listed, Bytes::default);
@@ -259,7 +258,7 @@ impl Service {
     /// Returns its major faults since it was opened, as far as they were counted before a process
     /// ended.
     pub fn major_faults(&self) -> u64 {
-        self.faults.since(|counts| counts.1)
+        self.faults.major_faults()
     }
 
     /// Returns the events of faults that were lost, if waits are measured.
@@ -291,8 +290,7 @@ impl Service {
 
     /// Lets the service go, and returns the waits at its faults if they were measured.
     pub fn finish(self) -> Option<Measured> {
-        let faults = self.faults.since(|counts| counts.0);
-        self.stalls.finish(faults)
+        self.stalls.finish(self.faults.faults())
     }
 }
 
@@ -301,34 +299,4 @@ fn reclaimer((group, version): (&Path, Version)) -> Option<File> {
     let file = group.join("memory.reclaim");
     (version == Version::V2 && fs::metadata(&file).is_ok()).then_some(())?;
     File::options().write(true).open(file).ok()
-}
-
-/// Faults of all kinds, and major ones.
-type Counts = (u64, u64);
-
-/// The kernel's counts of the faults of processes, by number and start time: when the service was
-/// opened, and at last.
-#[derive(Default)]
-struct Faults(FxHashMap<(u32, u64), [Counts; 2]>);
-
-impl Faults {
-    /// Notes the present counts; a process that was not there before has begun at zero.
-    fn add(&mut self, members: &[Member]) {
-        for Member { pid, figures } in members {
-            let counts = self.0.entry((*pid, figures.started)).or_default();
-            let all = figures.minor_faults + figures.major_faults;
-            counts[1] = (all, figures.major_faults);
-        }
-    }
-
-    /// Counts from now on.
-    fn begin(&mut self) {
-        self.0.values_mut().for_each(|counts| counts[0] = counts[1]);
-    }
-
-    fn since(&self, of: fn(&Counts) -> u64) -> u64 {
-        let all = self.0.values();
-        all.map(|[first, last]| of(last).saturating_sub(of(first)))
-            .sum()
-    }
 }

@@ -16,6 +16,20 @@ pub fn is_of(name: &str, id: &str) -> bool {
     is_id && !id.is_empty() && own.starts_with(id) && !engine.ends_with("conmon")
 }
 
+/// Asks the engines that may know a container by a name for its ID. `ask` runs a program with
+/// options and returns what it prints.
+pub fn id_of(name: &str, ask: impl Fn(&str, &[&str]) -> Option<String>) -> Option<String> {
+    let options = [
+        "inspect",
+        "--type=container",
+        "--format={{.Id}}",
+        "--",
+        name,
+    ];
+    let engines = ["docker", "podman"];
+    engines.iter().find_map(|engine| ask(engine, &options))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ pub(crate) mod cgroup;
 pub mod container;
 pub mod counters;
 pub(crate) mod delegation;
+pub(crate) mod faults;
 pub(crate) mod footprint;
 pub(crate) mod hierarchy;
 pub(crate) mod leavers;

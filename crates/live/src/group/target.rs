@@ -169,15 +169,7 @@ fn control_group(unit: &str) -> Option<PathBuf> {
 fn container<'a>(mounts: &'a Mounts, name: &str) -> Result<Group<'a>> {
     let mut groups = search(mounts, &|group| container::is_of(group, name));
     if groups.is_empty() && !name.is_empty() {
-        let options = [
-            "inspect",
-            "--type=container",
-            "--format={{.Id}}",
-            "--",
-            name,
-        ];
-        let ids = ["docker", "podman"].into_iter();
-        let id = ids.filter_map(|engine| answer(engine, &options)).next();
+        let id = container::id_of(name, answer);
         if let Some(id) = id {
             groups = search(mounts, &|group| container::is_of(group, &id));
         }

@@ -5,13 +5,12 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
-use terrace_base::process::Figures;
 use terrace_base::{Bytes, Error, Result};
 use terrace_policy::{PAGE_BYTES, prefetch};
 
 use crate::group::budget::Usage;
 use crate::group::counters::SwapCounters;
+use crate::group::faults::FaultCounts;
 use crate::group::hierarchy::Mounts;
 use crate::group::limit::{Limit, limit};
 use crate::group::members::{Member, Members, Scope};
@@ -257,7 +256,7 @@ struct Attached<'a> {
 #[derive(Default)]
 struct Seen {
     mappings: Mappings,
-    counts: Counts,
+    counts: FaultCounts,
 }
 
 impl Attached<'_> {
@@ -307,7 +306,7 @@ impl Attached<'_> {
         }
     }
 
-    fn status(&self, elapsed: Duration, members: &[Member], counts: &Counts) -> Status {
+    fn status(&self, elapsed: Duration, members: &[Member], counts: &FaultCounts) -> Status {
         let resident: u64 = members.iter().map(|it| it.figures.resident).sum();
         Status {
             elapsed,
@@ -321,93 +320,5 @@ impl Attached<'_> {
             tier: SwapCounters::read().since(self.counted),
             others: Bytes(0),
         }
-    }
-}
-
-/// The kernel's counts of the faults of processes, by number and start time: at first, and at last.
-#[derive(Debug, Default)]
-struct Counts(FxHashMap<(u32, u64), [FaultCounts; 2]>);
-
-/// The kernel's counts of the faults of a process.
-#[derive(Clone, Copy, Debug, Default)]
-struct FaultCounts {
-    all: u64,
-    major: u64,
-}
-
-impl FaultCounts {
-    fn of(figures: &Figures) -> Self {
-        Self {
-            all: figures.minor_faults + figures.major_faults,
-            major: figures.major_faults,
-        }
-    }
-}
-
-impl Counts {
-    /// Notes the counts of those that are there when it begins.
-    fn begin(&mut self, members: &[Member]) {
-        for Member { pid, figures } in members {
-            let faults = FaultCounts::of(figures);
-            self.0.insert((*pid, figures.started), [faults; 2]);
-        }
-    }
-
-    /// Notes the present counts; a process that was not there before has begun at zero.
-    fn add(&mut self, members: &[Member]) {
-        for Member { pid, figures } in members {
-            let counts = self.0.entry((*pid, figures.started)).or_default();
-            counts[1] = FaultCounts::of(figures);
-        }
-    }
-
-    fn processes(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    /// Returns the faults of all kinds.
-    fn faults(&self) -> u64 {
-        self.since(|counts| counts.all)
-    }
-
-    fn major_faults(&self) -> u64 {
-        self.since(|counts| counts.major)
-    }
-
-    fn since(&self, of: fn(&FaultCounts) -> u64) -> u64 {
-        let all = self.0.values();
-        all.map(|[first, last]| of(last).saturating_sub(of(first)))
-            .sum()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn faults_are_counted_from_the_beginning_on() {
-        let member = |pid, started, major_faults| Member {
-            pid,
-            figures: Figures {
-                state: 'S',
-                has_ended: false,
-                is_ending: false,
-                parent: 1,
-                minor_faults: 1000 + major_faults,
-                major_faults,
-                started,
-                resident: 0,
-            },
-        };
-        let mut counts = Counts::default();
-        counts.begin(&[member(4, 1, 100), member(5, 1, 10)]);
-        assert_eq!(counts.major_faults(), 0);
-        counts.add(&[member(4, 1, 150), member(6, 2, 7)]);
-        // 5 has ended, and its number is used again.
-        counts.add(&[member(5, 3, 2), member(4, 1, 160)]);
-        assert_eq!((counts.major_faults(), counts.processes()), (60 + 7 + 2, 4));
-        // Of those that are new, all of their minor ones.
-        assert_eq!(counts.faults(), 2 * (60 + 7 + 2) + 2000);
     }
 }
