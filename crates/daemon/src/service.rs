@@ -233,7 +233,7 @@ impl Daemon {
             begin: Instant::now(),
             started_ms: wall_ms(),
             directory: directories.configuration.clone(),
-            fleet: Fleet::new(Box::new(Live), &configuration, ledger),
+            fleet: Fleet::new(Box::new(Live::default()), &configuration, ledger),
             configuration,
             state,
             kept: Instant::now(),

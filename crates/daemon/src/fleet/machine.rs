@@ -45,12 +45,13 @@ pub trait Machine: Send {
 }
 
 /// This machine.
-pub struct Live;
+#[derive(Default)]
+pub struct Live(control::Machine);
 
 impl Machine for Live {
     fn open(&mut self, group: &Path) -> Opened {
         let target = Target::Cgroup(group.to_owned());
-        match control::Service::open(&target) {
+        match control::Service::open(&target, &self.0) {
             Ok(service) => Ok(Some(Box::new(Kept(Some(service))))),
             // The group has no process, or is gone.
             Err(e) if e.kind == Kind::Usage => Ok(None),

@@ -21,6 +21,7 @@ mod writes;
 mod tests;
 
 pub use curve::{Curve, Level, Look, Spread};
+pub use machine::Machine;
 pub use pages::Passed;
 pub use service::{About, Carried, Service};
 pub use stalls::StallSource;

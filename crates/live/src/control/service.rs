@@ -13,7 +13,7 @@ use super::hold::Hold;
 use super::machine::Machine;
 use super::memory::{Held, Memory};
 use super::pages::{Pages, Passed, locked};
-use super::stalls::{StallSource, Stalls};
+use super::stalls::{Measuring, StallSource, Stalls};
 use super::writes::{WriteSource, Writes};
 use crate::group::counters::SwapCounters;
 use crate::group::faults::FaultCounts;
@@ -76,28 +76,25 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens a service.
+    /// Opens a service of a machine.
     ///
     /// # Errors
     /// A usage error if there is no such service, or several; a failure if the machine has no swap
     /// area, another process controls the service, or a privilege is missing.
-    pub fn open(target: &Target) -> Result<Self> {
-        Self::open_measured(target, false)
-    }
-
-    /// Opens a service, whose waits at faults are measured also where its stalls are known without
-    /// that.
-    ///
-    /// # Errors
-    /// Those of [`Service::open`].
-    pub fn open_measured(target: &Target, waits: bool) -> Result<Self> {
+    pub fn open(target: &Target, machine: &Machine) -> Result<Self> {
         let mounts = Mounts::find()?;
         let found = target.find(&mounts)?;
-        Self::of(found.name, found.scope, &mounts, waits)
+        Self::of(found.name, found.scope, &mounts, machine, Measuring::Shared)
     }
 
     /// Opens the service of a scope.
-    pub(crate) fn of(name: String, scope: Scope, mounts: &Mounts, waits: bool) -> Result<Self> {
+    pub(crate) fn of(
+        name: String,
+        scope: Scope,
+        mounts: &Mounts,
+        machine: &Machine,
+        measuring: Measuring,
+    ) -> Result<Self> {
         privilege::require()?;
         if active().is_empty() {
             return Err(Error::failure(
@@ -121,8 +118,8 @@ impl Service {
         }
         let mut faults = FaultCounts::default();
         faults.begin(&listed);
-        let mut stalls = Stalls::of(memory.group(), &members, waits)?;
-        stalls.since(&listed);
+        let mut stalls = Stalls::of(memory.group(), &members, machine, measuring)?;
+        stalls.since(&listed, 0)?;
         let held = memory.held(&listed, Bytes::default);
         Ok(Self {
             reclaim: memory.group().and_then(reclaimer),
@@ -132,7 +129,7 @@ impl Service {
             memory,
             pages: Pages::new(),
             stalls,
-            machine: Machine::default(),
+            machine: machine.clone(),
             began: Instant::now(),
             last: Duration::ZERO,
             listed,
@@ -155,27 +152,32 @@ impl Service {
 
     /// Returns what is seen of it since the look before; `None` when all its processes have ended.
     ///
+    /// What cannot be read counts as zero.
+    ///
     /// # Errors
-    /// None yet: what cannot be read counts as zero.
+    /// A failure if waits have to be measured from now on and cannot be.
     pub fn look(&mut self) -> Result<Option<Seen>> {
         self.listed = self.members.list();
         if self.listed.is_empty() {
             return Ok(None);
         }
+        let before = self.faults.major_faults();
         self.faults.add(&self.listed);
+        let major_faults = self.faults.major_faults() - before;
         self.pages
             .of(self.listed.iter().map(|it| (it.pid, it.figures.started)));
         let held = self.held();
         let time = self.began.elapsed();
         let passed = time.saturating_sub(std::mem::replace(&mut self.last, time));
-        let stalled = self.stalls.since(&self.listed).min(passed);
+        let stalled = self.stalls.since(&self.listed, major_faults)?;
+        let stalled = stalled.min(passed);
         Ok(Some(Seen {
             time,
             resident: held.resident.0,
             swapped: held.swapped.0,
             stalled,
             written: self.writes.since(&held).0,
-            short: self.machine.is_short(passed, stalled),
+            short: self.machine.is_short(stalled),
         }))
     }
 

@@ -7,8 +7,10 @@ use terrace_base::{Bytes, Error, Exit, Result};
 use terrace_policy::control::{Controller, Decision, Decisions, Seen, Spec};
 
 use super::curve::{Curve, Look};
+use super::machine::Machine;
 use super::pages::Passed;
 use super::service::{About, Carried, Service};
+use super::stalls::Measuring;
 use crate::group::hierarchy::Mounts;
 use crate::group::members::Scope;
 use crate::group::target::Target;
@@ -126,7 +128,9 @@ fn size_service(
     controller: Controller,
     observer: Observer,
 ) -> Result<Results> {
-    let mut service = Service::open_measured(target, request.waits)?;
+    let mounts = Mounts::find()?;
+    let found = target.find(&mounts)?;
+    let mut service = open(request, found.name, found.scope, &mounts)?;
     let session = Session::open()?;
     observer(Event::Notice(&introduction(&service.about())));
     let ends = |elapsed: Duration| match () {
@@ -148,6 +152,15 @@ fn size_service(
         .close(&mut |text| observer(Event::Notice(text)))
         .err();
     Ok(results)
+}
+
+/// Opens the service that is sized.
+fn open(request: &Request, name: String, scope: Scope, mounts: &Mounts) -> Result<Service> {
+    let measuring = match request.waits {
+        true => Measuring::All,
+        false => Measuring::Untold,
+    };
+    Service::of(name, scope, mounts, &Machine::default(), measuring)
 }
 
 fn size_program(
@@ -175,7 +188,7 @@ fn size_program(
             hierarchy: memory.clone(),
             group,
         };
-        let mut service = Service::of(name, scope, &mounts, request.waits)?;
+        let mut service = open(request, name, scope, &mounts)?;
         observer(Event::Notice(&introduction(&service.about())));
         let driven = drive(&mut service, controller, &ends, observer)?;
         // While it runs: by then its end gives back what it has in the tier.

@@ -13,10 +13,11 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use terrace_base::Result;
 
+use super::machine::Machine;
 use crate::group::hierarchy::Version;
 use crate::group::members::{Member, Members};
 use crate::watch::faults::Whose;
-use crate::watch::waits::{Measured, Waits};
+use crate::watch::waits::{Measured, Share, Waits};
 
 /// What tells the stalls of a service.
 pub(super) struct Stalls {
@@ -29,8 +30,22 @@ pub(super) struct Stalls {
 enum Source {
     /// The file of the group, and its count at the look before.
     Pressure(PathBuf, Duration),
-    /// Waits at faults.
+    /// Waits at all of its faults.
     Waits,
+    /// Waits at its faults while there are some, measured with those of other services.
+    Shared(Share, Machine),
+}
+
+/// Which waits are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measuring {
+    /// Those at all faults.
+    All,
+    /// Those at all faults, if nothing else tells the stalls.
+    Untold,
+    /// Those of all services of a process by one stream, while there are some, if nothing else tells
+    /// the stalls.
+    Shared,
 }
 
 /// What the stalls of a service are known from.
@@ -62,15 +77,15 @@ impl fmt::Display for StallSource {
 }
 
 impl Stalls {
-    /// Finds what tells the stalls of these processes, which may have a group of their own. Waits
-    /// are measured if nothing else tells, or if that is asked for.
+    /// Finds what tells the stalls of these processes, which may have a group of their own.
     ///
     /// # Errors
     /// A failure if waits have to be measured and cannot be.
     pub fn of(
         group: Option<(&std::path::Path, Version)>,
         members: &Members,
-        waits: bool,
+        machine: &Machine,
+        measuring: Measuring,
     ) -> Result<Self> {
         let pressure = group.and_then(|(group, version)| {
             let file = group.join("memory.pressure");
@@ -78,12 +93,23 @@ impl Stalls {
             let total = some(&fs::read_to_string(&file).ok()?)?;
             Some(Source::Pressure(file, total))
         });
-        let waits = match waits || pressure.is_none() {
-            true => Some(Waits::measure(&Whose::Members(members.clone()))?),
-            false => None,
+        let all = match measuring {
+            Measuring::All => true,
+            Measuring::Untold => pressure.is_none(),
+            Measuring::Shared => false,
+        };
+        let waits = all.then(|| Waits::measure(&Whose::Members(members.clone())));
+        let waits = waits.transpose()?;
+        let source = match (pressure, &waits) {
+            (Some(pressure), _) => pressure,
+            (None, Some(_)) => Source::Waits,
+            (None, None) => {
+                let share = machine.waits().follow(members.clone())?;
+                Source::Shared(share, machine.clone())
+            }
         };
         Ok(Self {
-            source: pressure.unwrap_or(Source::Waits),
+            source,
             waits,
             threads: Threads::default(),
             lost: 0,
@@ -94,13 +120,16 @@ impl Stalls {
     pub fn source(&self) -> StallSource {
         match self.source {
             Source::Pressure(..) => StallSource::Pressure,
-            Source::Waits => StallSource::Waits,
+            Source::Waits | Source::Shared(..) => StallSource::Waits,
         }
     }
 
-    /// Returns the stalls since the call before.
-    pub fn since(&mut self, members: &[Member]) -> Duration {
-        match &mut self.source {
+    /// Returns the stalls since the call before, in which there were so many major faults.
+    ///
+    /// # Errors
+    /// A failure if waits have to be measured from now on and cannot be.
+    pub fn since(&mut self, members: &[Member], major_faults: u64) -> Result<Duration> {
+        Ok(match &mut self.source {
             Source::Pressure(file, before) => {
                 let text = fs::read_to_string(file).unwrap_or_default();
                 let now = some(&text).unwrap_or(*before);
@@ -113,7 +142,17 @@ impl Stalls {
                 let threads = self.threads.that_ran(members);
                 recent.waits.total.div_f64(threads.max(1.0))
             }
-        }
+            Source::Shared(share, machine) => {
+                let waited = share.since(major_faults, machine.presses())?;
+                self.lost += waited.lost;
+                match waited.total.is_zero() {
+                    true => Duration::ZERO,
+                    false => waited
+                        .total
+                        .div_f64(self.threads.that_ran(members).max(1.0)),
+                }
+            }
+        })
     }
 
     /// Returns the faults whose waits are not known, as events came faster than they were read.
@@ -147,7 +186,8 @@ pub(super) fn total(text: &str, line: &str) -> Option<Duration> {
 struct Threads(FxHashMap<u32, u64>);
 
 impl Threads {
-    /// Returns the number of threads that ran since the call before, by their shares.
+    /// Returns the number of threads that ran since the call before, or since they began, by their
+    /// shares.
     fn that_ran(&mut self, members: &[Member]) -> f64 {
         let pids = members.iter().map(|it| it.pid);
         let now: FxHashMap<u32, u64> = pids.flat_map(times).collect();

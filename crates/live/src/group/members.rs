@@ -5,6 +5,7 @@
 //! seen for the first time is asked for its parents, or for its group; all of them are listed again
 //! from time to time.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -56,6 +57,29 @@ pub(crate) struct Known {
     others: FxHashSet<u32>,
 }
 
+/// A process that is asked about; its groups are read at most once, whoever asks.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pid: u32,
+    groups: OnceCell<String>,
+}
+
+impl Asked {
+    /// Makes what is asked about the process numbered `pid`.
+    pub fn about(pid: u32) -> Self {
+        Self {
+            pid,
+            groups: OnceCell::new(),
+        }
+    }
+
+    /// Returns its line in each hierarchy; empty if it has ended.
+    fn groups(&self) -> &str {
+        let read = || fs::read_to_string(format!("/proc/{}/cgroup", self.pid));
+        self.groups.get_or_init(|| read().unwrap_or_default())
+    }
+}
+
 /// A member that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
@@ -77,7 +101,12 @@ impl Members {
     /// Removes those that are not of members, or cannot be told.
     pub fn retain<T>(&self, of: impl Fn(&T) -> u32, faults: &mut Vec<T>) {
         let mut known = lock(&self.known);
-        faults.retain(|fault| known.has(of(fault), &self.scope));
+        faults.retain(|fault| known.has(&Asked::about(of(fault)), &self.scope));
+    }
+
+    /// Whether a process is a member, as far as that can be told.
+    pub fn has(&self, asked: &Asked) -> bool {
+        lock(&self.known).has(asked, &self.scope)
     }
 
     /// Lists the members that run. This process is none.
@@ -123,14 +152,15 @@ impl Members {
 }
 
 impl Known {
-    fn has(&mut self, pid: u32, scope: &Scope) -> bool {
+    fn has(&mut self, asked: &Asked, scope: &Scope) -> bool {
+        let pid = asked.pid;
         if self.members.contains_key(&pid) {
             return true;
         }
         if self.others.contains(&pid) {
             return false;
         }
-        let is_ours = pid != std::process::id() && self.ask(pid, scope);
+        let is_ours = pid != std::process::id() && self.ask(asked, scope);
         match is_ours {
             // The next list has its start time.
             true => drop(self.members.insert(pid, 0)),
@@ -140,16 +170,15 @@ impl Known {
     }
 
     /// Asks the kernel whether a process is a member.
-    fn ask(&self, pid: u32, scope: &Scope) -> bool {
+    fn ask(&self, asked: &Asked, scope: &Scope) -> bool {
         match scope {
             Scope::Tree { .. } => {
                 let parent = |pid: &u32| Some(Figures::of(*pid).ok()??.parent);
-                let mut line = std::iter::successors(parent(&pid), parent).take(GENERATIONS);
+                let mut line = std::iter::successors(parent(&asked.pid), parent).take(GENERATIONS);
                 line.any(|pid| self.members.contains_key(&pid))
             }
             Scope::Group { hierarchy, group } => {
-                let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup"));
-                let own = hierarchy.group_of(&cgroup.unwrap_or_default());
+                let own = hierarchy.group_of(asked.groups());
                 own.is_some_and(|own| own.starts_with(group))
             }
         }

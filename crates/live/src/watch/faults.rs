@@ -77,13 +77,15 @@ pub(crate) struct Loss {
     pub events: u64,
 }
 
-/// A program whose faults are watched.
+/// Programs whose faults are watched.
 #[derive(Clone, Debug)]
 pub(crate) enum Whose {
     /// Those of the cgroup at this directory.
     Group(PathBuf),
     /// Those of processes.
     Members(Members),
+    /// Those of all programs.
+    All,
 }
 
 impl From<&Whose> for Watched {
@@ -91,6 +93,7 @@ impl From<&Whose> for Watched {
         match whose {
             Whose::Group(directory) => Self::Group(Group::at(directory)),
             Whose::Members(members) => Self::Members(members.clone()),
+            Whose::All => Self::All,
         }
     }
 }
@@ -99,6 +102,7 @@ impl From<&Whose> for Watched {
 enum Watched {
     Group(Group),
     Members(Members),
+    All,
 }
 
 impl FaultStream {
@@ -288,7 +292,7 @@ impl Watched {
     fn may_have(&mut self, sample: &Sample) -> bool {
         match self {
             Self::Group(group) => sample.cgroup().is_some_and(|id| group.has(id)),
-            Self::Members(_) => true,
+            Self::Members(_) | Self::All => true,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use terrace_policy::{Page, Thread};
+use terrace_policy::{Page, Space, Thread};
 
 /// Time of a minor fault from which on it is one that waited.
 const LONG: Duration = Duration::from_micros(20);
@@ -22,6 +22,8 @@ pub(super) enum Event {
 /// A fault that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
+    /// Whose it is.
+    pub space: Space,
     /// When it began, by [`crate::system::clock::now`].
     pub began: Duration,
     /// Time that it took.
@@ -41,22 +43,23 @@ impl Fault {
 #[derive(Default)]
 pub(super) struct Faults {
     /// Events that are not matched yet.
-    events: Vec<(Duration, Event, Thread, Page)>,
+    events: Vec<(Duration, Event, terrace_policy::Fault)>,
     /// Faults that have begun.
     begun: FxHashMap<Thread, (Duration, Page)>,
 }
 
 impl Faults {
     /// Adds an event, in any order.
-    pub fn add(&mut self, time: Duration, event: Event, thread: Thread, page: Page) {
-        self.events.push((time, event, thread, page));
+    pub fn add(&mut self, time: Duration, event: Event, fault: terrace_policy::Fault) {
+        self.events.push((time, event, fault));
     }
 
     /// Takes the events before `until` in their order, and reports the faults that they tell.
     pub fn match_until(&mut self, until: Duration, mut report: impl FnMut(Fault)) {
         self.events.sort_by_key(|(time, event, ..)| (*time, *event));
         let early = self.events.partition_point(|(time, ..)| *time < until);
-        for (time, event, thread, page) in self.events.drain(..early) {
+        for (time, event, fault) in self.events.drain(..early) {
+            let (thread, page) = (fault.thread, fault.at.page);
             if event == Event::Begin {
                 if self.begun.len() >= MOST_BEGUN {
                     self.begun.clear();
@@ -71,6 +74,7 @@ impl Faults {
             };
             if of == page {
                 report(Fault {
+                    space: fault.at.space,
                     began,
                     took: time.saturating_sub(began),
                     is_major: event == Event::Major,
@@ -82,6 +86,8 @@ impl Faults {
 
 #[cfg(test)]
 mod tests {
+    use terrace_base::bytes::PAGE_BYTES;
+
     use super::*;
 
     const US: Duration = Duration::from_micros(1);
@@ -91,16 +97,20 @@ mod tests {
         let mut faults = Faults::default();
         let mut told = Vec::new();
         let (one, two) = (Thread(1), Thread(2));
+        let add = |faults: &mut Faults, time, event, thread, page: Page| {
+            let fault = terrace_policy::Fault::new(thread, Space(9), page.0 * PAGE_BYTES);
+            faults.add(time, event, fault);
+        };
         let all = |fault: Fault| (fault.began, fault.took, fault.is_major, fault.has_waited());
         // In the order of the rings, not of time.
-        faults.add(US * 170, Event::Major, one, Page(5));
-        faults.add(US * 100, Event::Begin, one, Page(5));
-        faults.add(US * 101, Event::Begin, two, Page(5));
-        faults.add(US * 104, Event::Minor, two, Page(5));
-        faults.add(US * 110, Event::Begin, two, Page(6));
-        faults.add(US * 150, Event::Minor, two, Page(6));
+        add(&mut faults, US * 170, Event::Major, one, Page(5));
+        add(&mut faults, US * 100, Event::Begin, one, Page(5));
+        add(&mut faults, US * 101, Event::Begin, two, Page(5));
+        add(&mut faults, US * 104, Event::Minor, two, Page(5));
+        add(&mut faults, US * 110, Event::Begin, two, Page(6));
+        add(&mut faults, US * 150, Event::Minor, two, Page(6));
         // The next fault of a thread, whose end is not in its ring yet.
-        faults.add(US * 180, Event::Begin, one, Page(7));
+        add(&mut faults, US * 180, Event::Begin, one, Page(7));
         faults.match_until(US * 175, |fault| told.push(all(fault)));
         assert_eq!(
             told,
@@ -111,10 +121,10 @@ mod tests {
             ]
         );
         told.clear();
-        faults.add(US * 190, Event::Major, one, Page(7));
-        faults.add(US * 195, Event::Major, one, Page(7));
-        faults.add(US * 196, Event::Begin, two, Page(8));
-        faults.add(US * 199, Event::Major, two, Page(9));
+        add(&mut faults, US * 190, Event::Major, one, Page(7));
+        add(&mut faults, US * 195, Event::Major, one, Page(7));
+        add(&mut faults, US * 196, Event::Begin, two, Page(8));
+        add(&mut faults, US * 199, Event::Major, two, Page(9));
         faults.match_until(Duration::MAX, |fault| told.push(all(fault)));
         assert_eq!(
             told,

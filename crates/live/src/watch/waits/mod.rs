@@ -11,25 +11,25 @@
 //! running it alike. Nothing is measured unless that is asked for.
 
 mod faults;
+mod reader;
 mod record;
+mod shared;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use terrace_base::{Result, lock};
-use terrace_policy::Fault;
 
 use crate::system::clock;
 use crate::system::worker::Worker;
-use crate::watch::faults::{FaultStream, Whose};
-use faults::{Event, Faults};
+use crate::watch::faults::Whose;
+use reader::Reader;
 use record::Record;
+pub(crate) use shared::{Share, SharedWaits};
 
 /// Pause between two looks at the rings.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Events are put together when they are as old as this: by then each is in its ring.
-const AGE: Duration = Duration::from_millis(1);
 
 /// What is known of some waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,10 +112,10 @@ impl Waits {
     /// A failure if the kernel has no such events, the privilege is missing, or no thread can be
     /// started.
     pub fn measure(of: &Whose) -> Result<Self> {
-        let streams = FaultStream::open_all(of)?;
+        let reader = Reader::open(of)?;
         let record = Arc::new(Mutex::new(Record::new(clock::now())?));
         let kept = Arc::clone(&record);
-        let thread = Worker::start("terrace-waits", move |stop| watch(streams, &kept, stop))?;
+        let thread = Worker::start("terrace-waits", move |stop| watch(reader, &kept, stop))?;
         Ok(Self {
             record,
             _thread: thread,
@@ -144,30 +144,13 @@ impl Waits {
 }
 
 /// Reads the rings until `stop` is set, and all that is in them by then.
-fn watch(mut streams: [FaultStream; 3], record: &Mutex<Record>, stop: &AtomicBool) {
-    let mut faults = Faults::default();
+fn watch(mut reader: Reader, record: &Mutex<Record>, stop: &AtomicBool) {
     loop {
         let ends = stop.load(Ordering::Relaxed);
-        let until = match ends {
-            true => Duration::MAX,
-            false => clock::now().saturating_sub(AGE),
-        };
-        for (stream, event) in streams
-            .iter_mut()
-            .zip([Event::Begin, Event::Major, Event::Minor])
-        {
-            let deliver = |time, fault: Fault| {
-                faults.add(time, event, fault.thread, fault.at.page);
-            };
-            match ends {
-                true => stream.end(deliver),
-                false => drop(stream.drain(deliver)),
-            }
-        }
+        reader.gather(ends);
         let mut record = lock(record);
-        let losses = streams.iter().flat_map(FaultStream::losses);
-        losses.for_each(|loss| record.lose(*loss));
-        faults.match_until(until, |fault| record.add(fault));
+        reader.losses().for_each(|loss| record.lose(*loss));
+        reader.report(|fault| record.add(fault));
         drop(record);
         if ends {
             return;

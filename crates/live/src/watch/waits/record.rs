@@ -232,6 +232,8 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
+    use terrace_policy::Space;
+
     use super::*;
 
     const US: Duration = Duration::from_micros(1);
@@ -239,6 +241,7 @@ mod tests {
 
     fn wait(millis: u32, micros: u32, is_major: bool) -> Fault {
         Fault {
+            space: Space(1),
             began: MS * millis,
             took: US * micros,
             is_major,
