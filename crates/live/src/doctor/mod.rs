@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::fetch::advice::Advisor;
-use crate::group::hierarchy::Hierarchies;
+use crate::group::hierarchy::{Hierarchies, Version};
 use crate::journal::names::PREFIX;
 use crate::journal::{State, state_directory};
 use crate::machine::{peers, sysctl, view, zswap};
@@ -58,6 +58,8 @@ pub struct Check {
 const LEFTOVERS: &str = "leftovers";
 /// The oldest kernel with `process_madvise(MADV_WILLNEED)`.
 const OLDEST_KERNEL: (u32, u32) = (5, 10);
+/// The oldest kernel with `memory.reclaim`.
+const RECLAIM: (u32, u32) = (5, 19);
 /// Free space for a tier below which a remedy is named.
 const ROOMY: Bytes = Bytes(4 << 30);
 
@@ -84,6 +86,7 @@ pub fn examine() -> Vec<Check> {
         perf_events(),
         pagemap(),
         process_madvise(),
+        cold_memory(),
         memory_nodes(),
         accesses_by_node(),
         longer_turns(),
@@ -267,6 +270,22 @@ fn process_madvise() -> Check {
     let result = Advisor::default().will_need(own.space, &mut [own.page]);
     let fix = "boot Linux 5.10 or later with CONFIG_ADVISE_SYSCALLS, and run as root";
     check("process_madvise", Missing, result.map(|()| "works"), fix)
+}
+
+/// Finds out what tells the memory of services that nobody touches (`terrace size`, `terraced`).
+fn cold_memory() -> Check {
+    let own = own_page();
+    let tried = Advisor::default().page_out(own.space, &mut [own.page]);
+    let has_reclaim = || {
+        let found = Hierarchies::find().is_ok_and(|h| h.version == Version::V2);
+        found && parse_release(&kernel::release()).is_some_and(|version| version >= RECLAIM)
+    };
+    let found = tried.map(|()| match has_reclaim() {
+        true => "by trials of pages, then by the kernel's list (memory.reclaim)",
+        false => "by trials of pages alone: memory.reclaim needs cgroup version 2 and Linux 5.19",
+    });
+    let fix = "terrace size and terraced need process_madvise(MADV_PAGEOUT): Linux 5.10 or later, and root";
+    check("cold memory", Optional, found, fix)
 }
 
 fn memory_nodes() -> Check {
