@@ -5,6 +5,7 @@
 //! - [`fleet`]: a controller a target, and the budget that all share.
 //! - [`protocol`]: what the daemon and those who ask it say to each other.
 //! - [`service`]: the daemon while it runs.
+//! - [`tier`]: a tier for a machine without swap, held by a process of its own.
 
 mod board;
 pub mod configuration;
@@ -15,3 +16,4 @@ pub mod protocol;
 pub mod service;
 mod state;
 pub mod targets;
+pub mod tier;

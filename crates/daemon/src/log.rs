@@ -1,8 +1,9 @@
-//! What the daemon says on standard error: a line a sentence, which the journal of systemd takes
-//! with its priority.
+//! What the daemon says: to people on standard error, a line a sentence, which the journal of
+//! systemd takes with its priority; and to systemd how it is.
 
 use std::io::{IsTerminal, Write, stderr};
 
+use sd_notify::NotifyState;
 use terrace_base::error::shown;
 
 /// How much a line matters, as syslog numbers it.
@@ -29,6 +30,13 @@ fn line(priority: Priority, text: &str, is_terminal: bool) -> String {
     match is_terminal {
         true => format!("terraced: {shown}\n"),
         false => format!("<{}>{shown}\n", priority as u8),
+    }
+}
+
+/// Tells systemd, if it listens.
+pub fn notify(states: &[NotifyState<'_>]) {
+    if let Err(e) = sd_notify::notify(states) {
+        say(Priority::Warning, &format!("cannot tell systemd: {e}"));
     }
 }
 

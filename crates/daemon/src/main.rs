@@ -10,6 +10,7 @@ use terrace_base::output;
 use terrace_base::{Error, Result};
 use terrace_daemon::configuration::{Configuration, DIRECTORY};
 use terrace_daemon::service::{Directories, run};
+use terrace_live::journal;
 
 /// Keep memory targets of services that run
 ///
@@ -31,6 +32,20 @@ struct Terraced {
     /// Check the configuration, and do nothing else
     #[arg(long)]
     check: bool,
+    /// Make the tier that the configuration names, and remove it at the end
+    ///
+    /// On a machine that has swap nothing is made.
+    #[arg(long, conflicts_with = "check")]
+    tier: bool,
+    #[command(subcommand)]
+    guard: Option<Guard>,
+}
+
+/// The process beside `terraced --tier` that removes the tier if that is killed.
+#[derive(clap::Subcommand)]
+enum Guard {
+    #[command(hide = true)]
+    Guard { owner: u32, state: PathBuf },
 }
 
 fn main() -> ExitCode {
@@ -53,6 +68,13 @@ fn work(arguments: &Terraced) -> Result<()> {
         state: directory("STATE_DIRECTORY", "/var/lib/terrace")?,
         runtime: directory("RUNTIME_DIRECTORY", "/run/terrace")?,
     };
+    if let Some(Guard::Guard { owner, state }) = &arguments.guard {
+        return journal::watch::watch(*owner, state);
+    }
+    if arguments.tier {
+        journal::serve_by("guard");
+        return terrace_daemon::tier::hold(&directories.configuration);
+    }
     if !arguments.check {
         return run(&directories);
     }

@@ -20,7 +20,7 @@ use crate::board::Board;
 use crate::configuration::{By, Configuration};
 use crate::fleet::{Done, Fleet, Live, Now};
 use crate::hands::Hands;
-use crate::log::{Priority, say};
+use crate::log::{Priority, notify, say};
 use crate::protocol::{Backend, Event, Events, GROUP, Kind, Reloaded, Server, Status, Tier};
 use crate::state::State;
 use crate::targets::{Found, Watch, top};
@@ -149,13 +149,6 @@ fn listen_to_signals(send: &Sender<Message>) -> Result<()> {
     let thread = thread::Builder::new().name("terraced-signal".into());
     thread.stack_size(128 << 10).spawn(wait).or_fail(cannot)?;
     Ok(())
-}
-
-/// Tells systemd, if it listens.
-fn notify(states: &[NotifyState<'_>]) {
-    if let Err(e) = sd_notify::notify(states) {
-        say(Priority::Warning, &format!("cannot tell systemd: {e}"));
-    }
 }
 
 fn wall_ms() -> u64 {

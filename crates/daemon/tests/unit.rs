@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn unit() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/terraced.service")
+fn unit(name: &str) -> PathBuf {
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    packaging.join(name)
 }
 
 /// Runs `systemd-analyze`; `None` where it is not installed.
@@ -24,18 +25,21 @@ fn analyze(arguments: &[&str], unit: &Path) -> Option<String> {
 }
 
 #[test]
-fn systemd_takes_the_unit() {
+fn systemd_takes_the_units() {
     let directory = tempfile::tempdir().unwrap();
-    let text = std::fs::read_to_string(unit()).unwrap();
-    // The programs need not be installed here.
-    let text = text.replace("/usr/sbin/terraced", "/bin/true");
-    let text = text.replace("/usr/bin/terrace reload", "/bin/true");
-    let copy = directory.path().join("terraced.service");
-    std::fs::write(&copy, text).unwrap();
-    analyze(&["verify"], &copy);
+    for name in ["terraced.service", "terraced-tier.service"] {
+        let text = std::fs::read_to_string(unit(name)).unwrap();
+        // The programs need not be installed here.
+        let text = text.replace("/usr/sbin/terraced", "/bin/true");
+        let text = text.replace("/usr/bin/terrace reload", "/bin/true");
+        let copy = directory.path().join(name);
+        std::fs::write(&copy, text).unwrap();
+        analyze(&["verify"], &copy);
+    }
 }
 
 #[test]
 fn the_unit_exposes_little() {
-    analyze(&["security", "--offline=true", "--threshold=50"], &unit());
+    let limits = ["security", "--offline=true", "--threshold=50"];
+    analyze(&limits, &unit("terraced.service"));
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use terrace_base::Result;
-use terrace_live::tier::Spec;
+use terrace_base::{Bytes, Result};
+use terrace_live::tier::{Choice, Spec};
 use toml::Spanned;
 
 use super::amounts;
@@ -17,6 +17,8 @@ pub struct Tier {
     pub memory: Spec,
     /// The same as it is written.
     pub name: String,
+    /// Its size; `None` for all of a device, and for the machine's own swap.
+    pub size: Option<Bytes>,
     /// What may be written to it; `None` if that does not matter.
     pub wear: Option<Wear>,
 }
@@ -36,6 +38,7 @@ impl Default for Tier {
         Self {
             memory: Spec::Existing,
             name: "existing".into(),
+            size: None,
             wear: None,
         }
     }
@@ -54,6 +57,7 @@ impl Wear {
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {
     memory: Option<Spanned<String>>,
+    size: Option<Spanned<String>>,
     endurance: Option<Spanned<String>>,
     life: Option<Spanned<String>>,
 }
@@ -66,15 +70,27 @@ impl Tier {
         if let Some(memory) = &written.memory {
             let wrong = |why: String| source.wrong(memory.span().start, &why);
             tier.memory = Spec::parse(memory.get_ref()).map_err(|e| wrong(e.to_string()))?;
+            tier.memory
+                .require_swap()
+                .map_err(|e| wrong(e.to_string()))?;
             tier.name.clone_from(memory.get_ref());
-            if tier.memory != Spec::Existing {
-                return Err(wrong(
-                    "terraced makes no tier; switch a swap area on (mkswap and swapon) and name \
-                     `existing`, the swap that the machine has"
-                        .into(),
-                ));
-            }
         }
+        tier.size = match (&tier.memory, &written.size) {
+            (Spec::Existing, Some(size)) => {
+                let why = "the machine's own swap has the size that it has; leave ‘size’ out, or \
+                           say by ‘memory’ what is to be made";
+                return Err(source.wrong(size.span().start, why));
+            }
+            (Spec::Existing | Spec::Device { .. }, None) => None,
+            (_, None) => {
+                let why = "how large shall this tier be? add as size = \"16G\"";
+                return Err(source.wrong(at, why));
+            }
+            (_, Some(size)) => {
+                let allowed = Choice::parse_allowed(size.get_ref());
+                Some(allowed.map_err(|e| source.wrong(size.span().start, &e.to_string()))?)
+            }
+        };
         tier.wear = match (&written.endurance, &written.life) {
             (None, None) => None,
             (Some(endurance), Some(life)) => Some(Wear {
