@@ -169,7 +169,29 @@ impl Service {
 #[ignore = "needs root and swap; run by make test-root"]
 fn the_cold_part_leaves_and_the_hot_one_stays() {
     let machine = machine();
-    let mut command = machine.command(&["size", "--json=-", "--for", "40s", "--control", FAST]);
+    let trace = file(&machine, "program.parquet").display().to_string();
+    let generate = [
+        "trace",
+        "gen",
+        "zipf",
+        "--footprint",
+        "96M",
+        "--accesses",
+        "300K",
+    ];
+    let made = machine.terrace(&[&generate[..], &["-o", &trace]].concat());
+    assert!(made.status.success(), "{}", text(&made));
+    let options = [
+        "size",
+        "--json=-",
+        "--for",
+        "40s",
+        "--control",
+        FAST,
+        "--trace",
+        &trace,
+    ];
+    let mut command = machine.command(&options);
     let output = command.arg("--").args(program(&machine)).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let found = document(&output);
@@ -193,7 +215,38 @@ fn the_cold_part_leaves_and_the_hot_one_stays() {
     );
     let levels = found["levels"].as_array().unwrap();
     assert!(levels.len() >= 3, "{found}");
+    assert_beside(&machine, &found, &trace);
     machine.assert_as_found();
+}
+
+/// The simulated curve is what `terrace sim pages` says of the same sizes.
+fn assert_beside(machine: &Machine, found: &Value, trace: &str) {
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    let curve = list(&found["simulated"]["levels"]);
+    let sizes = |levels: &[Value]| -> Vec<u64> {
+        let sizes = levels
+            .iter()
+            .map(|it| number(&it["dram_bytes"]) as u64 / 4096);
+        sizes.collect()
+    };
+    assert_eq!(sizes(&curve), sizes(&list(&found["levels"])), "{found}");
+    let pages: Vec<_> = sizes(&curve).iter().map(|it| format!("{it}p")).collect();
+    let output = machine.terrace(&[
+        "sim",
+        "pages",
+        "--json=-",
+        "--dram",
+        &pages.join(","),
+        trace,
+    ]);
+    let simulated: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let runs = list(&simulated["runs"]);
+    assert_eq!(runs.len(), curve.len());
+    for (level, run) in curve.iter().zip(runs) {
+        let lost = 1.0 - 1.0 / number(&run["slowdown"]);
+        let close = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other.abs();
+        assert!(close(number(&level["slowdown"]), lost), "{level} {run}");
+    }
 }
 
 #[test]
@@ -316,6 +369,11 @@ fn what_is_not_there_has_its_sentence() {
             &["--slowdown", "7", "--", "true"][..],
             2,
             "is no share of time",
+        ),
+        (
+            &["--trace", "/no/such/trace", "--", "true"][..],
+            1,
+            "/no/such/trace",
         ),
         (&[][..], 2, "is missing"),
     ] {

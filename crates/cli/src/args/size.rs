@@ -93,6 +93,17 @@ pub struct Size {
           hide_short_help = true)]
     pub endurance: Option<Endurance>,
 
+    /// Recordings of it, whose simulated curve stands beside the measured one
+    ///
+    /// Of `terrace record`, a program each. They are simulated at the end, at the sizes that were
+    /// held.
+    #[arg(long, value_name = "TRACE", num_args = 1.., hide_short_help = true)]
+    pub trace: Vec<PathBuf>,
+
+    /// A measured machine for the simulation, of `terrace calibrate --machine`
+    #[arg(long, value_name = "FILE", requires = "trace", hide_short_help = true)]
+    pub machine: Option<PathBuf>,
+
     #[command(flatten)]
     pub tier: Tier,
 
