@@ -76,7 +76,8 @@ is_said() {
 on_disk() {
     cd /mnt && find etc usr own \( -type f -o -type l \) -not -path 'own/var/lib/systemd/*' -not -path 'own/var/lib/checks/*' \
         -not -name '*-' -not -name .pwd.lock -exec sha256sum {} + 2>/dev/null | sort -k 2
-    find etc usr own /run \( -iname '*terrace*' -o -type l \) | sort
+    find etc usr own -type l | sort
+    find etc usr own /run -iname '*terrace*' | sort
     getent group | sort
     systemctl list-units --all --plain --no-legend 'terrace*'
     cd "$work" || return 1
@@ -299,6 +300,8 @@ case $boot in
     # The budget is written down at the end.
     systemctl stop terraced
     cp /var/lib/terrace/budget.json "$kept/"
+    # systemd does not write disks back where the host's files are a container's.
+    sync "$kept/budget.json" "$kept/before"
     # Only what is enabled comes again.
     touch /run/again
     systemctl --no-block reboot
