@@ -340,7 +340,7 @@ endef
 
 # What an administrator has written, and what terraced keeps, stays.
 uninstall:
-	@[ -n "$(DESTDIR)" ] || packaging/service.sh stop
+	@[ -n "$(DESTDIR)" ] || packaging/service.sh removing $(UNITS)
 	rm -f $(DAEMONS)/terraced $(BINARIES)/terraced-web $(UNITS)/terraced.service $(UNITS)/terraced-web.service \
 		$(USERS)/terrace.conf
 	rm -rf $(SHARE)/doc/terrace

@@ -1,13 +1,24 @@
 #!/bin/sh
 # What `make install` and `make uninstall` do about terraced on the machine itself, besides files:
 #
-#     service.sh installed FILE    makes the group that FILE of sysusers.d names
-#     service.sh stop              stops and disables terraced and terraced-web
-#     service.sh removed           removes the group, and says what is left
+#     service.sh installed FILE     makes the group that FILE of sysusers.d names
+#     service.sh removing UNITS     stops and disables what has its units in the directory UNITS, removes the
+#                                   group, and says what is left
+#     service.sh removed            has systemd forget the units
 set -eu
 
-is_running() {
-    [ -d /run/systemd/system ]
+reload() {
+    [ ! -d /run/systemd/system ] || systemctl daemon-reload
+}
+
+# Works also where systemd does not run.
+stop() {
+    command -v systemctl >/dev/null || return 0
+    systemctl --quiet disable "$1"
+    [ -d /run/systemd/system ] || return 0
+    systemctl stop "$1"
+    # One that has failed would be listed for ever; others have nothing to be reset.
+    systemctl reset-failed "$1" 2>/dev/null || true
 }
 
 case $1 in
@@ -17,33 +28,25 @@ installed)
     else
         echo "install: there is no systemd-sysusers; make the group yourself: groupadd --system terrace" >&2
     fi
-    ! is_running || systemctl daemon-reload
+    reload
     ;;
-stop)
-    command -v systemctl >/dev/null || exit 0
-    for unit in terraced-web terraced; do
-        case $(systemctl is-enabled "$unit" 2>/dev/null) in
-        '' | not-found) continue ;;
-        esac
-        systemctl --quiet disable "$unit"
-        ! is_running || systemctl stop "$unit"
-    done
-    ;;
-removed)
-    if is_running; then
-        systemctl daemon-reload
-        # One that had failed would be listed for ever.
-        systemctl reset-failed terraced terraced-web 2>/dev/null || true
-    fi
+removing)
+    # Those of another installation go on.
+    [ -e "$2/terraced.service" ] || exit 0
+    stop terraced-web
+    stop terraced
     case $(getent group terrace) in
     '') ;;
     *:) groupdel terrace ;;
     *) echo "uninstall: the group terrace has members, and stays" >&2 ;;
     esac
-    rmdir /etc/terrace 2>/dev/null || true
     for file in /etc/terrace/*.toml /var/lib/terrace/budget.json; do
         [ ! -e "$file" ] || echo "uninstall: $file stays" >&2
     done
-    rmdir /var/lib/terrace 2>/dev/null || true
+    # Made by systemd for terraced.
+    rmdir /etc/terrace /var/lib/terrace 2>/dev/null || true
+    ;;
+removed)
+    reload
     ;;
 esac
