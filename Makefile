@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 600
 # The traces of other people, for test-data.
 DATA = $(or $(TERRACE_DATA),../shared/data)
 DEBUG = $(or $(CARGO_TARGET_DIR),target)/debug
-VM_PACKAGES = qemu-system-x86 busybox-static cpio kmod systemd dbus btrfs-progs e2fsprogs xfsprogs xz-utils zstd python3
+VM_PACKAGES = qemu-system-x86 binutils busybox-static cpio kmod make systemd dbus btrfs-progs e2fsprogs xfsprogs xz-utils zstd python3
 ROOT_PACKAGES = e2fsprogs util-linux kmod
 POWER_PACKAGES = e2fsprogs xfsprogs
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
@@ -28,19 +28,22 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BUILT ?= $(or $(CARGO_TARGET_DIR),target)/release
 BINARIES = $(DESTDIR)$(PREFIX)/bin
+DAEMONS = $(DESTDIR)$(PREFIX)/sbin
 SHARE = $(DESTDIR)$(PREFIX)/share
 # Where the command looks for the plug-in with which it records.
 RECORDER = $(DESTDIR)$(PREFIX)/lib/terrace
 # Where mount(8) looks for its helpers, whatever the prefix.
 HELPERS = $(DESTDIR)/sbin
 UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
+USERS = $(DESTDIR)$(PREFIX)/lib/sysusers.d
+EXAMPLES = $(SHARE)/doc/terrace/examples
 LIBRARIES = $(DESTDIR)$(LIBDIR)
 HEADERS = $(DESTDIR)$(INCLUDEDIR)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html python test-python test-wheel test-random test-object-store test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-python bench-guard bench-scale bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
+.PHONY: help demo test test-root test-data test-html python test-python test-wheel test-random test-object-store test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-daemon install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-python bench-guard bench-scale bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -108,8 +111,8 @@ help:
 	@echo 'make reference   write the pages of the book that come from help texts, lists and papers'
 	@echo 'make build       build target/release/terrace'
 	@echo 'make build-c     build the heap and regions for C'
-	@echo 'make install     install the command with its manual pages and completions, and the libraries for C,'
-	@echo '                 under PREFIX (/usr/local), below DESTDIR; make uninstall removes them'
+	@echo 'make install     install the command with its manual pages and completions, terraced with its units, and'
+	@echo '                 the libraries for C, under PREFIX (/usr/local), below DESTDIR; make uninstall removes them'
 	@echo 'make package     check that heap, policy and trace can be published'
 	@echo 'make clean       remove what was built'
 
@@ -223,7 +226,8 @@ soak-mount:
 # Boots kernels of Debian packages without KVM, so times in there mean nothing.
 test-vm:
 	@scripts/setup.sh $(VM_PACKAGES)
-	$(CARGO) build --release --locked -p terrace -p terrace-preload-objects -p terrace-preload-extended -p terrace-heap-c
+	$(CARGO) build --release --locked -p terrace -p terrace-daemon -p terrace-web -p terrace-recorder-plugin \
+		-p terrace-preload-objects -p terrace-preload-extended -p terrace-heap-c
 	scripts/vm/test.sh
 
 check:
@@ -283,8 +287,8 @@ build-c:
 	@scripts/setup.sh
 	$(CARGO) build --release --locked -p terrace-heap-c -p terrace-region-c
 
-# Both install what was built, so that root, who installs, needs no Rust; they build it if it was not.
-install: install-command install-c
+# All install what was built, so that root, who installs, needs no Rust; they build it if it was not.
+install: install-command install-daemon install-c
 
 # Manual pages and completions are written by the command itself. Lines for debuggers, three quarters
 # of the bytes, stay in what was built.
@@ -299,6 +303,19 @@ install-command:
 	install -m 755 packaging/mount.terrace $(HELPERS)
 	ln -sf mount.terrace $(HELPERS)/mount.fuse.terrace
 	sed -e 's|@PREFIX@|$(PREFIX)|' packaging/terrace-mount@.service.in >$(UNITS)/terrace-mount@.service
+
+# A folder for a package (DESTDIR) has no group and no systemd that could be told.
+install-daemon:
+	@[ -e $(BUILT)/terraced ] || $(MAKE) --no-print-directory build
+	install -d $(BINARIES) $(DAEMONS) $(UNITS) $(USERS) $(EXAMPLES)
+	install -s -m 755 $(BUILT)/terraced $(DAEMONS)
+	install -s -m 755 $(BUILT)/terraced-web $(BINARIES)
+	for unit in terraced terraced-tier terraced-web; do \
+		sed -e 's|@PREFIX@|$(PREFIX)|' packaging/$$unit.service.in >$(UNITS)/$$unit.service || exit 1; \
+	done
+	install -m 644 packaging/terrace.sysusers $(USERS)/terrace.conf
+	install -m 644 packaging/terraced.toml $(EXAMPLES)
+	@[ -n "$(DESTDIR)" ] || packaging/service.sh installed $(USERS)/terrace.conf
 
 install-c: install-heap-c install-region-c
 
@@ -322,7 +339,12 @@ define install_library
 		>$(LIBRARIES)/pkgconfig/terrace_$(1).pc
 endef
 
+# What an administrator has written, and what terraced keeps, stays.
 uninstall:
+	@[ -n "$(DESTDIR)" ] || packaging/service.sh removing $(UNITS)
+	rm -f $(DAEMONS)/terraced $(BINARIES)/terraced-web $(USERS)/terrace.conf
+	rm -f $(UNITS)/terraced.service $(UNITS)/terraced-tier.service $(UNITS)/terraced-web.service
+	rm -rf $(SHARE)/doc/terrace
 	rm -f $(BINARIES)/terrace $(SHARE)/man/man1/terrace.1 $(SHARE)/man/man1/terrace-*.1 \
 		$(SHARE)/bash-completion/completions/terrace $(SHARE)/zsh/site-functions/_terrace \
 		$(SHARE)/fish/vendor_completions.d/terrace.fish
@@ -331,6 +353,7 @@ uninstall:
 	rm -f $(foreach library,terrace_heap terrace_region,$(LIBRARIES)/lib$(library).so.$(VERSION) \
 		$(LIBRARIES)/lib$(library).so.$(MAJOR) $(LIBRARIES)/lib$(library).so $(LIBRARIES)/lib$(library).a \
 		$(LIBRARIES)/pkgconfig/$(library).pc $(HEADERS)/$(library).h)
+	@[ -n "$(DESTDIR)" ] || packaging/service.sh removed
 
 bench-sim:
 	@scripts/setup.sh

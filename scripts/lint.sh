@@ -11,7 +11,7 @@ else
     echo "lint: SKIPPED: Python is not checked, because ruff is not installed" >&2
 fi
 if command -v shellcheck >/dev/null; then
-    shellcheck --severity warning --exclude SC1091 scripts/*.sh scripts/vm/*.sh .ci/run
+    shellcheck --severity warning --exclude SC1091 scripts/*.sh scripts/vm/*.sh packaging/service.sh .ci/run
 else
     echo "lint: SKIPPED: shell is not checked, because shellcheck is not installed" >&2
 fi

@@ -20,11 +20,13 @@ for disk in vda vdb; do
 done
 mkdir "$work/srv"
 built=$(dirname "$terrace")
-cp -r "$here/guest" "$terrace" "$built/accounts" "$built/arrays" "$built/bank" "$built/pages" \
-    "$work/srv/"
-cp -r "$here/../../target/vm/suite" "$work/srv/"
+# Without lines for debuggers, which an emulated machine would read.
+install -s "$terrace" "$built/terraced" "$built/terraced-web" "$work/srv/"
+cp -r "$here/guest" "$built/accounts" "$built/arrays" "$built/bank" "$built/pages" "$work/srv/"
+cp -r "$here/../../target/vm/suite" "$here/../../packaging" "$here/../../Makefile" "$here/../../Cargo.toml" "$work/srv/"
 # Where terrace looks for the libraries that it puts into programs.
-cp "$built/libterrace_preload_extended.so" "$built/libterrace_preload_objects.so" "$work/srv/"
+cp "$built/libterrace_preload_extended.so" "$built/libterrace_preload_objects.so" \
+    "$built/libterrace_recorder_plugin.so" "$work/srv/"
 # shellcheck disable=SC2046 # options are words
 timeout "${TIMEOUT:-1800}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -nographic -nic none -no-reboot \
     -kernel "$kernel/vmlinuz" -initrd "$kernel/initrd" \

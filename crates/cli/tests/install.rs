@@ -1,5 +1,5 @@
-//! `make install` and `make uninstall`: the command, its manual pages and completions, and what
-//! mounts at boot.
+//! `make install` and `make uninstall`: the command, its manual pages and completions, what mounts
+//! at boot, and the daemon.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,10 @@ fn built(folder: &Path) -> PathBuf {
         let terrace = Path::new(env!("CARGO_BIN_EXE_terrace"));
         fs::create_dir(&built).unwrap();
         fs::copy(terrace, built.join("terrace")).unwrap();
+        // The daemon is of another package: any program stands for it.
+        for daemon in ["terraced", "terraced-web"] {
+            fs::copy("/bin/true", built.join(daemon)).unwrap();
+        }
         for library in [
             "libterrace_recorder_plugin.so",
             "libterrace_preload_extended.so",
@@ -108,10 +112,45 @@ fn what_is_installed_works_and_is_removed_again() {
     assert!(unit.contains("ExecStart=/usr/bin/terrace mount "), "{unit}");
 
     make("uninstall", folder.path());
-    let left = printed(
-        Command::new("find")
-            .args([&usr, &sbin])
-            .args(["-not", "-type", "d"]),
-    );
-    assert_eq!(left, "");
+    assert_eq!(files(folder.path()), [""; 0]);
+}
+
+/// Returns the files that were installed.
+fn files(folder: &Path) -> Vec<String> {
+    let mut find = Command::new("find");
+    find.current_dir(folder).args([".", "-not", "-type", "d"]);
+    let found = printed(find.args(["-not", "-path", "./built/*"]));
+    let mut files: Vec<_> = found.lines().map(|file| file[2..].to_owned()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_daemon_is_installed_with_its_units_and_removed_without_its_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    make("install-daemon", folder.path());
+    let installed = [
+        "usr/bin/terraced-web",
+        "usr/lib/systemd/system/terraced-tier.service",
+        "usr/lib/systemd/system/terraced-web.service",
+        "usr/lib/systemd/system/terraced.service",
+        "usr/lib/sysusers.d/terrace.conf",
+        "usr/sbin/terraced",
+        "usr/share/doc/terrace/examples/terraced.toml",
+    ];
+    assert_eq!(files(folder.path()), installed);
+    let text = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
+    let unit = text(installed[2]);
+    assert!(unit.contains("ExecStart=/usr/sbin/terraced\n"), "{unit}");
+    assert!(unit.contains("ExecReload=/usr/bin/terrace reload\n"));
+    assert!(text(installed[1]).contains("ExecStart=/usr/bin/terraced-web\n"));
+    let group = text(installed[3]);
+    assert!(group.lines().any(|line| line == "g terrace -"), "{group}");
+
+    let written = folder.path().join("etc/terrace/mine.toml");
+    fs::create_dir_all(written.parent().unwrap()).unwrap();
+    fs::write(written, "").unwrap();
+    make("uninstall", folder.path());
+    assert_eq!(files(folder.path()), ["etc/terrace/mine.toml"]);
+    assert!(!folder.path().join("usr/share/doc/terrace").exists());
 }

@@ -1,45 +1,58 @@
-//! The unit of systemd: systemd takes it, and it leaves the daemon little to do harm with.
+//! The units of systemd: systemd takes them, and they leave little to do harm with.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn unit(name: &str) -> PathBuf {
+/// Units, and the most that each may be exposed, in tenths.
+const UNITS: [(&str, &str); 3] = [("terraced", "50"), ("terraced-web", "15"), ("terraced-tier", "70")];
+
+/// Writes a unit as if it were installed, with a program that is installed here.
+fn installed(unit: &str, directory: &Path) -> PathBuf {
     let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
-    packaging.join(name)
+    let text = std::fs::read_to_string(packaging.join(format!("{unit}.service.in"))).unwrap();
+    let runs = |line: &str| {
+        let (key, _) = line.split_once("=@PREFIX@/")?;
+        Some(format!("{key}=/bin/true\n"))
+    };
+    let line = |line: &str| runs(line).unwrap_or_else(|| format!("{line}\n"));
+    let text: String = text.lines().map(line).collect();
+    assert!(!text.contains("@PREFIX@"), "{text}");
+    let path = directory.join(format!("{unit}.service"));
+    std::fs::write(&path, text).unwrap();
+    path
 }
 
-/// Runs `systemd-analyze`; `None` where it is not installed.
-fn analyze(arguments: &[&str], unit: &Path) -> Option<String> {
-    let output = Command::new("systemd-analyze")
-        .args(arguments)
-        .arg(unit)
-        .output();
-    let Ok(output) = output else {
+/// Runs `systemd-analyze`, unless it is not installed.
+fn analyze(arguments: &[&str], unit: &Path) {
+    let mut command = Command::new("systemd-analyze");
+    let Ok(output) = command.args(arguments).arg(unit).output() else {
         eprintln!("left out: systemd-analyze is not installed");
-        return None;
+        return;
     };
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let wrong = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}{wrong}");
-    Some(said)
+    // What it passes over is said as well.
+    let name = unit.file_name().unwrap().to_str().unwrap();
+    assert!(!wrong.contains(name), "{wrong}");
 }
 
 #[test]
 fn systemd_takes_the_units() {
     let directory = tempfile::tempdir().unwrap();
-    for name in ["terraced.service", "terraced-tier.service"] {
-        let text = std::fs::read_to_string(unit(name)).unwrap();
-        // The programs need not be installed here.
-        let text = text.replace("/usr/sbin/terraced", "/bin/true");
-        let text = text.replace("/usr/bin/terrace reload", "/bin/true");
-        let copy = directory.path().join(name);
-        std::fs::write(&copy, text).unwrap();
-        analyze(&["verify"], &copy);
+    for (unit, _) in UNITS {
+        let unit = installed(unit, directory.path());
+        // Pages of the manual need not be installed here.
+        analyze(&["verify", "--man=no"], &unit);
     }
 }
 
 #[test]
-fn the_unit_exposes_little() {
-    let limits = ["security", "--offline=true", "--threshold=50"];
-    analyze(&limits, &unit("terraced.service"));
+fn the_units_expose_little() {
+    let directory = tempfile::tempdir().unwrap();
+    for (unit, most) in UNITS {
+        let unit = installed(unit, directory.path());
+        let threshold = format!("--threshold={most}");
+        analyze(&["security", "--offline=true", &threshold], &unit);
+    }
 }

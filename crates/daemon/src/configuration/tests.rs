@@ -41,6 +41,19 @@ fn what_the_guide_shows() {
 }
 
 #[test]
+fn the_installed_example() {
+    let example = include_str!("../../../../packaging/terraced.toml");
+    assert_eq!(parse(example).unwrap(), Configuration::default());
+    // Prose has a blank behind its mark.
+    let line = |line: &str| match line.strip_prefix('#') {
+        Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
+        _ => format!("{line}\n"),
+    };
+    let text: String = example.lines().map(line).collect();
+    assert_eq!(parse(&text).unwrap(), parse(POSTGRES).unwrap());
+}
+
+#[test]
 fn each_kind_of_target_and_of_goal() {
     let read = parse(
         r#"

@@ -8,6 +8,7 @@ use terrace_live::group::container;
 
 use super::ask::ask;
 use super::pods::{self, Ask, Node};
+use super::units::Units;
 use super::{Found, Group, Tree};
 use crate::configuration::By;
 
@@ -24,6 +25,7 @@ const FRESH_AT_REST: Duration = Duration::from_secs(60);
 
 /// Looks targets up.
 pub struct Lookup {
+    units: Units,
     node: Node,
     ask: Box<Ask>,
     fresh: Duration,
@@ -45,6 +47,7 @@ struct Known {
 impl Default for Lookup {
     fn default() -> Self {
         Self {
+            units: Units::default(),
             node: Node::default(),
             ask: Box::new(ask),
             fresh: FRESH,
@@ -96,7 +99,7 @@ impl Lookup {
 
     fn groups(&mut self, tree: &Tree, by: &By) -> Result<Vec<Group>, String> {
         match by {
-            By::Unit(name) => Ok(all(tree, |path| is_unit(path, name))),
+            By::Unit(name) => Ok(self.unit(tree, name)),
             By::Cgroup(path) => Ok(cgroup(tree, path)),
             By::Container(name) => self.container(tree, by, name),
             By::Pod(pod) => {
@@ -113,6 +116,16 @@ impl Lookup {
                     )),
                 }
             }
+        }
+    }
+
+    /// Finds a unit by its own name, or by another one that it has.
+    fn unit(&self, tree: &Tree, name: &str) -> Vec<Group> {
+        let of = |name: &str| all(tree, |path| is_unit(path, name));
+        let found = of(name);
+        match found.is_empty() {
+            true => self.units.own_name(name).map_or(found, |own| of(&own)),
+            false => found,
         }
     }
 
