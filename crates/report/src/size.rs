@@ -425,6 +425,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::Quiet => "few stalls",
         Reason::Stalls => "too many stalls",
         Reason::Resting => "it rests after stalls",
+        Reason::Used => "what leaves comes straight back",
         Reason::Saving => "it saves time that it may lose",
         Reason::Settled => "it has what it should have",
         Reason::Writes => "the budget of writes is spent",

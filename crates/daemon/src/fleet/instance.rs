@@ -6,9 +6,9 @@ use std::time::Duration;
 use terrace_base::Bytes;
 use terrace_base::bytes::PAGE_BYTES;
 use terrace_base::error::shown;
-use terrace_policy::control::{Controller, Decision, Seen, Spec, Step};
+use terrace_policy::control::{Controller, Decision, Moved, Seen, Spec, Step};
 
-use super::{AGAIN, Machine, Moved, Now, Service};
+use super::{AGAIN, Machine, Now, Service};
 use crate::configuration::{Goal, Percent};
 use crate::protocol;
 use crate::targets::Group;
@@ -214,6 +214,7 @@ impl Instance {
     /// Notes what a step to reclaim came to. Where there is nothing, it is not searched for again
     /// at once: a service at rest would cost the more the less it has.
     pub fn reclaimed(&mut self, moved: Moved, now: Now) {
+        self.controller.came(moved);
         if moved != Moved::default() {
             self.fruitless = 0;
             return;

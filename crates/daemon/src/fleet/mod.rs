@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use terrace_base::error::shown;
-use terrace_policy::control::{Reason, Spec, Step};
+use terrace_policy::control::{Moved, Reason, Spec, Step};
 
 use crate::configuration::{self, Configuration};
 use crate::protocol::{Counts, Kind, Reloaded, State, Target};
@@ -23,7 +23,7 @@ use crate::targets::{Found, Group};
 pub use instance::{Done, Job};
 use instance::{Instance, Place};
 pub use ledger::{Kept, Ledger};
-pub use machine::{Live, Machine, Moved, Service};
+pub use machine::{Live, Machine, Service};
 use teller::Teller;
 pub use teller::Told;
 

@@ -120,6 +120,7 @@ pub(super) fn holds(reason: Reason) -> &'static str {
         Reason::Quiet => "holds: there is nothing to reclaim",
         Reason::Stalls => "holds: it stalls, and there is nothing to give back",
         Reason::Resting => "rests: it stalled a while ago at this size",
+        Reason::Used => "rests: what leaves comes straight back",
         Reason::Saving => "waits: it has to run without stalls for a while first",
         Reason::Settled => "holds: it is where it should be",
         Reason::Writes => "holds: the budget of writes is spent",

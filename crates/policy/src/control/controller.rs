@@ -1,8 +1,9 @@
 //! A policy with the rules that hold for all of them, and the counts of its decisions.
 
+use std::mem;
 use std::time::Duration;
 
-use super::{Control, Reason, Seen, Step};
+use super::{Control, Moved, Reason, Seen, Step};
 use crate::page::PAGE_BYTES;
 
 /// A decision.
@@ -37,6 +38,8 @@ pub struct Decisions {
 pub struct Controller {
     policy: Box<dyn Control>,
     decisions: Decisions,
+    /// The step of the last look, until it is told what it came to.
+    step: Step,
 }
 
 impl Controller {
@@ -44,6 +47,7 @@ impl Controller {
         Self {
             policy,
             decisions: Decisions::default(),
+            step: Step::Hold,
         }
     }
 
@@ -63,7 +67,15 @@ impl Controller {
         let (step, reason) = self.policy.look(seen);
         let decision = decide(step, reason, seen, allowance);
         self.count(decision);
+        self.step = decision.step;
         decision
+    }
+
+    /// Notes what the step of the last look came to. It is not told of a step that failed.
+    pub fn came(&mut self, moved: Moved) {
+        if let Step::Reclaim(_) = mem::replace(&mut self.step, Step::Hold) {
+            self.policy.reclaimed(moved.bytes);
+        }
     }
 
     fn count(&mut self, decision: Decision) {

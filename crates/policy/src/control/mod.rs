@@ -7,7 +7,7 @@
 //!
 //! A [`Controller`] is a policy with the rules that hold for all of them: nothing is taken from a
 //! service while the machine is short of memory, and no more than a [`budget`] of writes pays for.
-//! A driver reports each look to it and carries out its answer.
+//! A driver reports each look to it, carries out its answer, and tells what that came to.
 //!
 //! To add a policy: copy [`senpai`], name it in [`REGISTRY`], and give it a slow twin in
 //! `tests/control/slow.rs`.
@@ -56,6 +56,15 @@ pub enum Step {
     Hold,
 }
 
+/// What a step came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes that left DRAM, or came back.
+    pub bytes: u64,
+    /// Bytes of which it will be known later whether they can leave.
+    pub tried: u64,
+}
+
 /// Why a policy or a controller answered as it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
@@ -65,6 +74,8 @@ pub enum Reason {
     Stalls,
     /// It did a while ago, at about this size.
     Resting,
+    /// What leaves comes straight back: the service uses all that it has.
+    Used,
     /// It has not yet run for long enough without stalls to lose some time.
     Saving,
     /// It has the DRAM that it should have.
@@ -82,4 +93,7 @@ pub trait Control: Send {
 
     /// Handles a look, and returns what happens next.
     fn look(&mut self, seen: &Seen) -> (Step, Reason);
+
+    /// Notes how many bytes left DRAM by the step of the last look.
+    fn reclaimed(&mut self, _bytes: u64) {}
 }

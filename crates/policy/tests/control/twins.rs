@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use terrace_policy::control::budget::Budget;
-use terrace_policy::control::{REGISTRY, Reason, Seen, Spec, Step};
+use terrace_policy::control::{Moved, REGISTRY, Reason, Seen, Spec, Step};
 
 use crate::looks::looks;
-use crate::slow::TWINS;
+use crate::slow::{Past, TWINS};
 
 const PAGE: u64 = 4096;
 
@@ -42,14 +42,29 @@ fn ruled(answer: (Step, Reason), seen: &Seen, allowance: Option<u64>) -> (Step, 
 }
 
 proptest! {
+    /// Of what is to leave, none, some or all does.
     #[test]
-    fn policy_and_twin_agree(looks in looks(), allowance in prop::option::of(0..1_u64 << 26)) {
+    fn policy_and_twin_agree(
+        looks in looks(),
+        allowance in prop::option::of(0..1_u64 << 26),
+        quarters in prop::collection::vec(prop_oneof![Just(4), 0..=4_u64], 300),
+    ) {
         for (name, twin) in TWINS {
             let mut fast = Spec::parse(name).unwrap().controller().unwrap();
-            for at in 0..looks.len() {
-                let ours = fast.look(&looks[at], allowance);
-                let theirs = ruled(twin(&looks[..=at]), &looks[at], allowance);
-                prop_assert_eq!((ours.step, ours.reason), theirs, "{} at look {}", name, at);
+            let mut past = Vec::new();
+            for (seen, quarters) in looks.iter().zip(&quarters) {
+                let ours = fast.look(seen, allowance);
+                past.push(Past { seen: *seen, left: 0 });
+                let theirs = ruled(twin(&past), seen, allowance);
+                prop_assert_eq!((ours.step, ours.reason), theirs, "{} at look {}", name, past.len());
+                if let Step::Reclaim(bytes) = ours.step {
+                    past.last_mut().unwrap().left = bytes / 4 * quarters;
+                }
+                let moved = |bytes| Moved { bytes: bytes / 4 * quarters, tried: 0 };
+                match ours.step {
+                    Step::Reclaim(bytes) | Step::GiveBack(bytes) => fast.came(moved(bytes)),
+                    Step::Hold => {}
+                }
             }
         }
     }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_policy::control::budget::Budget;
-use terrace_policy::control::{Controller, Decision, Reason, Seen, Step};
+use terrace_policy::control::{Controller, Decision, Moved, Reason, Seen, Step};
 use terrace_policy::replacement::PageId;
 
 use super::settings::PageMachine;
@@ -406,6 +406,10 @@ impl Control {
     /// are in DRAM.
     pub(super) fn looked(&mut self, now: Held, decision: Decision, moved: u64, resident: u64) {
         let moved = Bytes::of_pages(moved);
+        self.controller.came(Moved {
+            bytes: moved.0,
+            tried: 0,
+        });
         let (reclaimed, given_back) = match decision.step {
             Step::Reclaim(_) => (moved, Bytes(0)),
             Step::GiveBack(_) => (Bytes(0), moved),
@@ -452,6 +456,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::Quiet => "quiet",
         Reason::Stalls => "stalls",
         Reason::Resting => "resting",
+        Reason::Used => "used",
         Reason::Saving => "saving",
         Reason::Settled => "settled",
         Reason::Writes => "writes",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use terrace_base::{Bytes, Nanos};
-use terrace_policy::control::{Control, Controller, Entry, Make, Reason, Seen, Spec, Step};
+use terrace_policy::control::{Control, Controller, Entry, Make, Moved, Reason, Seen, Spec, Step};
 use terrace_policy::registry::{Evidence, register};
 use terrace_policy::replacement;
 use terrace_sim::pages::{Initial, Outcome, PageMachine, run};
@@ -159,6 +159,10 @@ impl Twin {
             }
             Step::Hold => {}
         }
+        self.controller.came(Moved {
+            bytes: (reclaimed + given) * 4096,
+            tried: 0,
+        });
         self.looks
             .push((at, resident, seen.written / 4096, reclaimed, given));
     }
@@ -492,12 +496,12 @@ fn a_cold_part_leaves_and_the_program_hardly_stalls() {
 #[test]
 fn a_burst_ends_in_a_second() {
     let mut load = Load::new(2_000);
-    load.scan(0..3_000);
+    load.scan(0..8_000);
     load.hot(500, 400);
     let begin = load.now;
-    // All of the cold table at once, as fast as the machine can.
+    // All of the cold table at once, as fast as the machine can: for longer than between looks.
     load.pause = 1_000;
-    load.scan(500..3_000);
+    load.scan(500..8_000);
     load.pause = 500_000;
     load.hot(500, 60);
     let outcome = simulate(server("slowdown"), &[load.accesses], 4096);
