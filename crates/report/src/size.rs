@@ -9,7 +9,7 @@ use terrace_live::control::size::{Progress, Results};
 use terrace_live::control::{Level, Spread};
 use terrace_live::run::attach::End;
 use terrace_live::system::dram;
-use terrace_policy::control::{Reason, Step};
+use terrace_policy::control::Step;
 
 use crate::waits::{self, Waits};
 use terrace_results::document::Document;
@@ -415,22 +415,8 @@ pub fn line(progress: &Progress) -> String {
         Bytes(seen.resident + seen.swapped),
         percent(share(look.stalled, look.passed)),
         step,
-        reason(progress.decision.reason)
+        progress.decision.reason
     )
-}
-
-/// Returns a reason in words.
-pub fn reason(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Quiet => "few stalls",
-        Reason::Stalls => "too many stalls",
-        Reason::Resting => "it rests after stalls",
-        Reason::Used => "what leaves comes straight back",
-        Reason::Saving => "it saves time that it may lose",
-        Reason::Settled => "it has what it should have",
-        Reason::Writes => "the budget of writes is spent",
-        Reason::Short => "the machine is short of memory",
-    }
 }
 
 fn percent(share: f64) -> String {

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use terrace_base::lock;
-use terrace_policy::control::{Decision, Seen, budget::Budget};
+use terrace_policy::control::{Moved, Seen, budget::Budget};
 
 use super::*;
 
@@ -471,6 +471,17 @@ fn looks() -> impl Strategy<Value = Vec<Seen>> {
     prop::collection::vec(seen.prop_map(of), 1..150)
 }
 
+/// What the steps to reclaim come to, one after the other: often nothing.
+const COMES_TO: [Moved; 7] = {
+    let nothing = Moved { bytes: 0, tried: 0 };
+    let tries = Moved { bytes: 0, tried: 1 };
+    let moves = Moved {
+        bytes: MIB,
+        tried: 0,
+    };
+    [moves, tries, nothing, nothing, nothing, nothing, nothing]
+};
+
 /// A machine with one service, which shows what it is told to.
 struct Script(Arc<Mutex<std::vec::IntoIter<Seen>>>, Arc<Mutex<Vec<Step>>>);
 
@@ -489,8 +500,9 @@ impl Service for Script {
     }
 
     fn carry_out(&mut self, step: Step) -> Result<Moved, String> {
-        lock(&self.1).push(step);
-        Ok(Moved { bytes: 0, tried: 1 })
+        let mut steps = lock(&self.1);
+        steps.push(step);
+        Ok(COMES_TO[(steps.len() - 1) % COMES_TO.len()])
     }
 }
 
@@ -503,8 +515,9 @@ fn by_hand(policy: &Spec, a_day: u64, looks: &[Seen]) -> Vec<Step> {
     for seen in looks {
         budget.pass(seen.time + first);
         budget.wrote(0, seen.written);
-        let Decision { step, .. } = controller.look(seen, Some(budget.allowance(0)));
+        let step = controller.look(seen, Some(budget.allowance(0))).step;
         if step != Step::Hold {
+            controller.came(COMES_TO[steps.len() % COMES_TO.len()]);
             steps.push(step);
         }
     }

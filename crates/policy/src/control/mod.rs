@@ -6,7 +6,8 @@
 //! so a policy that ends, or is wrong, costs faults and never memory.
 //!
 //! A [`Controller`] is a policy with the rules that hold for all of them: nothing is taken from a
-//! service while the machine is short of memory, and no more than a [`budget`] of writes pays for.
+//! service while the machine is short of memory, and no more than a [`budget`] of writes pays for;
+//! and where steps find nothing to reclaim, there are none for a while.
 //! A driver reports each look to it, carries out its answer, and tells what that came to.
 //!
 //! To add a policy: copy [`senpai`], name it in [`REGISTRY`], and give it a slow twin in
@@ -16,7 +17,9 @@ pub mod budget;
 mod controller;
 pub mod fixed;
 mod make;
+mod reason;
 mod registry;
+mod search;
 pub mod senpai;
 pub mod slowdown;
 
@@ -24,6 +27,7 @@ use std::time::Duration;
 
 pub use controller::{Controller, Decision, Decisions};
 pub use make::{Entry, Made, Make, Spec};
+pub use reason::Reason;
 pub use registry::REGISTRY;
 
 /// What a driver sees of a service at a look.
@@ -63,27 +67,6 @@ pub struct Moved {
     pub bytes: u64,
     /// Bytes of which it will be known later whether they can leave.
     pub tried: u64,
-}
-
-/// Why a policy or a controller answered as it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// The service stands still less than it may.
-    Quiet,
-    /// The service stands still too much.
-    Stalls,
-    /// It did a while ago, at about this size.
-    Resting,
-    /// What leaves comes straight back: the service uses all that it has.
-    Used,
-    /// It has not yet run for long enough without stalls to lose some time.
-    Saving,
-    /// It has the DRAM that it should have.
-    Settled,
-    /// The budget of writes is spent.
-    Writes,
-    /// The machine is short of memory by itself.
-    Short,
 }
 
 /// Decides how much DRAM a service keeps.

@@ -261,7 +261,7 @@ fn look() -> Vec<Field<Look>> {
         "given_back" Bytes |look| look.given_back.0;
         /// why: quiet (few stalls), stalls (too many), resting (too many a while ago), used (what
         /// leaves comes straight back), saving (few for not long enough), settled (as much DRAM as
-        /// it should be), writes (the budget is spent)
+        /// it should be), barren (nothing was found that could leave), writes (the budget is spent)
         "reason" None |look| look.reason.clone();
     }
 }
