@@ -140,11 +140,11 @@ fn the_daemon_is_installed_with_its_units_and_removed_without_its_configuration(
     ];
     assert_eq!(files(folder.path()), installed);
     let text = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
-    let unit = text(installed[2]);
+    let unit = text("usr/lib/systemd/system/terraced.service");
     assert!(unit.contains("ExecStart=/usr/sbin/terraced\n"), "{unit}");
     assert!(unit.contains("ExecReload=/usr/bin/terrace reload\n"));
-    assert!(text(installed[1]).contains("ExecStart=/usr/bin/terraced-web\n"));
-    let group = text(installed[3]);
+    assert!(text("usr/lib/systemd/system/terraced-web.service").contains("ExecStart=/usr/bin/terraced-web\n"));
+    let group = text("usr/lib/sysusers.d/terrace.conf");
     assert!(group.lines().any(|line| line == "g terrace -"), "{group}");
 
     let written = folder.path().join("etc/terrace/mine.toml");

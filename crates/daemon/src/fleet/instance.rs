@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use terrace_base::Bytes;
-use terrace_base::bytes::PAGE_BYTES;
 use terrace_base::error::shown;
-use terrace_policy::control::{Controller, Decision, Seen, Spec, Step};
+use terrace_policy::control::{Controller, Decision, Moved, Seen, Spec, Step};
 
-use super::{AGAIN, Machine, Moved, Now, Service};
+use super::{AGAIN, Machine, Now, Service};
 use crate::configuration::{Goal, Percent};
 use crate::protocol;
 use crate::targets::Group;
@@ -22,13 +21,6 @@ const QUIET: u32 = 20;
 /// The longest time between two looks at a service at rest: it has to get its memory back within a
 /// second.
 const AT_REST: Duration = Duration::from_secs(1);
-
-/// Steps to reclaim that may find nothing, one behind the other: it takes some seconds until it is
-/// known whether pages are cold. After these nothing is reclaimed for a while, twice as long after
-/// each further one.
-const FRUITLESS: u32 = 4;
-/// The longest such time.
-const BARREN: Duration = Duration::from_secs(60);
 
 /// A step that is to be carried out, away from the fleet.
 pub struct Job {
@@ -94,9 +86,6 @@ pub(super) struct Instance {
     seen: Seen,
     /// Looks at which nothing has happened, one behind the other.
     quiet: u32,
-    /// Steps that found nothing, one behind the other, and until when nothing is reclaimed.
-    fruitless: u32,
-    barren: Duration,
     /// Whether the budget of writes pays for no more than the last step.
     is_cut: bool,
     /// The last looks: the time that passed before each, and the part of it that stalled.
@@ -116,8 +105,6 @@ impl Instance {
             opened: now.since,
             looked: now.since,
             quiet: 0,
-            fruitless: 0,
-            barren: Duration::ZERO,
             is_cut: false,
             seen: Seen::default(),
             window: VecDeque::new(),
@@ -206,28 +193,13 @@ impl Instance {
 
     pub fn decide(&mut self, seen: &Seen, allowance: Option<u64>) -> Decision {
         let decision = self.controller.look(seen, allowance);
-        let whole = allowance.map(|bytes| bytes - bytes % PAGE_BYTES);
-        self.is_cut = matches!(decision.step, Step::Reclaim(bytes) if Some(bytes) == whole);
+        self.is_cut = decision.is_cut;
         decision
     }
 
-    /// Notes what a step to reclaim came to. Where there is nothing, it is not searched for again
-    /// at once: a service at rest would cost the more the less it has.
-    pub fn reclaimed(&mut self, moved: Moved, now: Now) {
-        if moved != Moved::default() {
-            self.fruitless = 0;
-            return;
-        }
-        self.fruitless += 1;
-        if let Some(more) = self.fruitless.checked_sub(FRUITLESS) {
-            let pause = Duration::from_secs(1_u64 << more.min(6));
-            self.barren = now.since + pause.min(BARREN);
-        }
-    }
-
-    /// Whether there was nothing to reclaim a short while ago.
-    pub fn is_barren(&self, now: Now) -> bool {
-        now.since < self.barren
+    /// Notes what the last step came to.
+    pub fn came(&mut self, moved: Moved) {
+        self.controller.came(moved);
     }
 
     /// Takes the service away, to carry out a step.

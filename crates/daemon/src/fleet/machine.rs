@@ -6,7 +6,7 @@ use std::thread;
 use terrace_base::error::Kind;
 use terrace_live::control;
 use terrace_live::group::target::Target;
-use terrace_policy::control::{Seen, Step};
+use terrace_policy::control::{Moved, Seen, Step};
 
 /// A service that runs.
 pub trait Service: Send {
@@ -21,15 +21,6 @@ pub trait Service: Send {
     /// # Errors
     /// A sentence, if it cannot be done.
     fn carry_out(&mut self, step: Step) -> Result<Moved, String>;
-}
-
-/// What a step came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
-    /// Bytes that left DRAM, or came back.
-    pub bytes: u64,
-    /// Bytes of which it will be known later whether they can leave.
-    pub tried: u64,
 }
 
 /// A service that was opened, or none, or why there is none.
@@ -90,13 +81,6 @@ impl Service for Kept {
         if carried.full && carried.left.0 == 0 {
             return Err("the tier is full; make it larger, or take targets out".into());
         }
-        Ok(Moved {
-            bytes: match step {
-                Step::Reclaim(_) => carried.left.0,
-                Step::GiveBack(_) => carried.came.0,
-                Step::Hold => 0,
-            },
-            tried: carried.tried.0,
-        })
+        Ok(carried.moved())
     }
 }

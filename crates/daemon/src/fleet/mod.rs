@@ -23,7 +23,7 @@ use crate::targets::{Found, Group};
 pub use instance::{Done, Job};
 use instance::{Instance, Place};
 pub use ledger::{Kept, Ledger};
-pub use machine::{Live, Machine, Moved, Service};
+pub use machine::{Live, Machine, Service};
 use teller::Teller;
 pub use teller::Told;
 
@@ -209,9 +209,7 @@ impl Fleet {
             Ok(moved) => {
                 let bytes = moved.bytes;
                 target.failed = None;
-                if !done.is_return {
-                    instance.reclaimed(moved, now);
-                }
+                instance.came(moved);
                 let count = &mut target.counts;
                 let (kind, sum) = match done.is_return {
                     true => (Kind::GaveBack, &mut count.returned),
@@ -224,7 +222,7 @@ impl Fleet {
                     0 if kind == Kind::Reclaimed && moved.tried > 0 => {
                         "tries whether pages are cold".into()
                     }
-                    0 if kind == Kind::Reclaimed => "holds: there is nothing to reclaim".into(),
+                    0 if kind == Kind::Reclaimed => format!("holds: {}", Reason::Barren),
                     bytes => target.teller.add(kind, bytes, text, now),
                 };
             }
@@ -353,22 +351,21 @@ fn look(
     match decision.reason {
         Reason::Writes => {
             counts.unpaid += 1;
-            let text = "nothing is reclaimed: the budget of writes is spent";
-            instance.doing = target.teller.add(Kind::Writes, 0, text.into(), now);
+            let text = format!("nothing is reclaimed: {}", decision.reason);
+            instance.doing = target.teller.add(Kind::Writes, 0, text, now);
         }
         Reason::Short => {
             counts.short += 1;
-            let text = "nothing is moved: the machine is short of memory by itself";
-            instance.doing = target.teller.add(Kind::Short, 0, text.into(), now);
+            let text = format!("nothing is moved: {}", decision.reason);
+            instance.doing = target.teller.add(Kind::Short, 0, text, now);
         }
         reason if decision.step == Step::Hold => {
-            instance.doing = teller::holds(reason).to_owned();
+            instance.doing = format!("holds: {reason}");
         }
         _ => {}
     }
     let is_return = match decision.step {
         Step::Hold => return None,
-        Step::Reclaim(_) if instance.is_barren(now) => return None,
         Step::Reclaim(bytes) => {
             counts.reclaims += 1;
             ledger.reserve(instance.number, name, bytes);

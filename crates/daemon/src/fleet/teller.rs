@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use terrace_base::Bytes;
-use terrace_policy::control::Reason;
 
 use super::Now;
 use crate::protocol::Kind;
@@ -111,18 +110,5 @@ fn words(kind: Kind, bytes: u64, times: u64, time: Duration, why: &str) -> Strin
     match times {
         1 => format!("{what}: {why}"),
         _ => format!("{what} in {times} steps of {} s: {why}", time.as_secs()),
-    }
-}
-
-/// Returns why nothing happens.
-pub(super) fn holds(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Quiet => "holds: there is nothing to reclaim",
-        Reason::Stalls => "holds: it stalls, and there is nothing to give back",
-        Reason::Resting => "rests: it stalled a while ago at this size",
-        Reason::Saving => "waits: it has to run without stalls for a while first",
-        Reason::Settled => "holds: it is where it should be",
-        Reason::Writes => "holds: the budget of writes is spent",
-        Reason::Short => "holds: the machine is short of memory by itself",
     }
 }

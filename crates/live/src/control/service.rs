@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use terrace_base::block::swaps::active;
 use terrace_base::{Bytes, Error, Result};
-use terrace_policy::control::{Seen, Step};
+use terrace_policy::control::{Moved, Seen, Step};
 
 use super::hold::Hold;
 use super::machine::Machine;
@@ -39,6 +39,16 @@ pub struct Carried {
     pub full: bool,
     /// Time that the step took.
     pub took: Duration,
+}
+
+impl Carried {
+    /// Returns what a controller is told of it.
+    pub fn moved(&self) -> Moved {
+        Moved {
+            bytes: self.left.0 + self.came.0,
+            tried: self.tried.0,
+        }
+    }
 }
 
 /// What a service is seen and moved by.

@@ -278,6 +278,7 @@ fn drive(
         curve.add(look);
         let decision = controller.look(&seen, None);
         let carried = service.carry_out(decision.step)?;
+        controller.came(carried.moved());
         add(&mut sum, &carried);
         observer(Event::Look(&Progress {
             seen,

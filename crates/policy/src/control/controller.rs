@@ -1,8 +1,10 @@
 //! A policy with the rules that hold for all of them, and the counts of its decisions.
 
+use std::mem;
 use std::time::Duration;
 
-use super::{Control, Reason, Seen, Step};
+use super::search::Search;
+use super::{Control, Moved, Reason, Seen, Step};
 use crate::page::PAGE_BYTES;
 
 /// A decision.
@@ -12,6 +14,8 @@ pub struct Decision {
     pub step: Step,
     /// Why.
     pub reason: Reason,
+    /// Whether more would have been reclaimed, and the budget of writes does not pay for that.
+    pub is_cut: bool,
 }
 
 /// Counts of decisions.
@@ -37,6 +41,10 @@ pub struct Decisions {
 pub struct Controller {
     policy: Box<dyn Control>,
     decisions: Decisions,
+    search: Search,
+    /// The step of the last look, until it is told what it came to, and the time of that look.
+    step: Step,
+    time: Duration,
 }
 
 impl Controller {
@@ -44,6 +52,9 @@ impl Controller {
         Self {
             policy,
             decisions: Decisions::default(),
+            search: Search::default(),
+            step: Step::Hold,
+            time: Duration::ZERO,
         }
     }
 
@@ -61,9 +72,19 @@ impl Controller {
     /// `None` if there is no budget. Steps are whole pages; of less than one nothing is left.
     pub fn look(&mut self, seen: &Seen, allowance: Option<u64>) -> Decision {
         let (step, reason) = self.policy.look(seen);
-        let decision = decide(step, reason, seen, allowance);
+        let pauses = self.search.pauses(seen.time);
+        let decision = decide(step, reason, seen, allowance, pauses);
         self.count(decision);
+        (self.step, self.time) = (decision.step, seen.time);
         decision
+    }
+
+    /// Notes what the step of the last look came to. It is not told of a step that failed.
+    pub fn came(&mut self, moved: Moved) {
+        if let Step::Reclaim(_) = mem::replace(&mut self.step, Step::Hold) {
+            self.search.found(moved, self.time);
+            self.policy.reclaimed(moved.bytes);
+        }
     }
 
     fn count(&mut self, decision: Decision) {
@@ -85,36 +106,44 @@ impl Controller {
     }
 }
 
-/// Holds what a policy answered to the rules.
-fn decide(step: Step, reason: Reason, seen: &Seen, allowance: Option<u64>) -> Decision {
+/// Holds what a policy answered to the rules. If the controller `pauses`, nothing was found.
+fn decide(
+    step: Step,
+    reason: Reason,
+    seen: &Seen,
+    allowance: Option<u64>,
+    pauses: bool,
+) -> Decision {
     let pages = |bytes: u64| bytes - bytes % PAGE_BYTES;
-    let hold = |reason| Decision {
-        step: Step::Hold,
+    let whole = |step, reason| Decision {
+        step,
         reason,
+        is_cut: false,
     };
     match step {
-        Step::Hold => hold(reason),
+        Step::Hold => whole(Step::Hold, reason),
         // Who reclaims on a machine that is short of memory competes with the kernel, and who
         // gives back takes what others need.
-        _ if seen.short => hold(Reason::Short),
+        _ if seen.short => whole(Step::Hold, Reason::Short),
         Step::Reclaim(bytes) => {
             let bytes = pages(bytes.min(seen.resident));
             let paid = bytes.min(pages(allowance.unwrap_or(u64::MAX)));
             match (bytes, paid) {
-                (0, _) => hold(reason),
-                (_, 0) => hold(Reason::Writes),
-                (_, paid) => Decision {
-                    step: Step::Reclaim(paid),
-                    reason,
+                (0, _) => whole(Step::Hold, reason),
+                _ if pauses => whole(Step::Hold, Reason::Barren),
+                (_, 0) => Decision {
+                    is_cut: true,
+                    ..whole(Step::Hold, Reason::Writes)
+                },
+                (bytes, paid) => Decision {
+                    is_cut: paid < bytes,
+                    ..whole(Step::Reclaim(paid), reason)
                 },
             }
         }
         Step::GiveBack(bytes) => match pages(bytes.min(seen.swapped)) {
-            0 => hold(reason),
-            bytes => Decision {
-                step: Step::GiveBack(bytes),
-                reason,
-            },
+            0 => whole(Step::Hold, reason),
+            bytes => whole(Step::GiveBack(bytes), reason),
         },
     }
 }

@@ -6,8 +6,9 @@
 //! so a policy that ends, or is wrong, costs faults and never memory.
 //!
 //! A [`Controller`] is a policy with the rules that hold for all of them: nothing is taken from a
-//! service while the machine is short of memory, and no more than a [`budget`] of writes pays for.
-//! A driver reports each look to it and carries out its answer.
+//! service while the machine is short of memory, and no more than a [`budget`] of writes pays for;
+//! and where steps find nothing to reclaim, there are none for a while.
+//! A driver reports each look to it, carries out its answer, and tells what that came to.
 //!
 //! To add a policy: copy [`senpai`], name it in [`REGISTRY`], and give it a slow twin in
 //! `tests/control/slow.rs`.
@@ -16,7 +17,9 @@ pub mod budget;
 mod controller;
 pub mod fixed;
 mod make;
+mod reason;
 mod registry;
+mod search;
 pub mod senpai;
 pub mod slowdown;
 
@@ -24,6 +27,7 @@ use std::time::Duration;
 
 pub use controller::{Controller, Decision, Decisions};
 pub use make::{Entry, Made, Make, Spec};
+pub use reason::Reason;
 pub use registry::REGISTRY;
 
 /// What a driver sees of a service at a look.
@@ -56,23 +60,13 @@ pub enum Step {
     Hold,
 }
 
-/// Why a policy or a controller answered as it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// The service stands still less than it may.
-    Quiet,
-    /// The service stands still too much.
-    Stalls,
-    /// It did a while ago, at about this size.
-    Resting,
-    /// It has not yet run for long enough without stalls to lose some time.
-    Saving,
-    /// It has the DRAM that it should have.
-    Settled,
-    /// The budget of writes is spent.
-    Writes,
-    /// The machine is short of memory by itself.
-    Short,
+/// What a step came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes that left DRAM, or came back.
+    pub bytes: u64,
+    /// Bytes of which it will be known later whether they can leave.
+    pub tried: u64,
 }
 
 /// Decides how much DRAM a service keeps.
@@ -82,4 +76,7 @@ pub trait Control: Send {
 
     /// Handles a look, and returns what happens next.
     fn look(&mut self, seen: &Seen) -> (Step, Reason);
+
+    /// Notes how many bytes left DRAM by the step of the last look.
+    fn reclaimed(&mut self, _bytes: u64) {}
 }

@@ -6,16 +6,22 @@
 //! that is new loses nothing at first.
 //!
 //! Reclaim begins gently, and goes faster while nothing stalls (as Weiner et al., TMO, ASPLOS 2022,
-//! section 3.3, but their step has one size). Between half of the share and the share nothing
-//! happens, which is where a service with many lukewarm pages comes to rest. When its savings are
-//! spent, or a look has stalls of several times the share (a burst), it gets back what left last,
-//! twice as much at each further look, and rests. The rest doubles each time that it hurts again at
-//! the same size, as the pauses of a sender that finds the network full; so the number of probes
-//! grows with the logarithm of time.
+//! section 3.3, but their step has one size). Where the last eight looks together stalled for more
+//! than half of the share, nothing leaves and the next step is half as large, which is where a
+//! service with many lukewarm pages settles: a mean, as stalls come in lumps.
+//!
+//! When its savings are spent, or a look has stalls of several times the share (a burst), it gets
+//! back what left last, twice as much at each further look, and rests. It rests as well where what
+//! leaves comes straight back: a 32nd of the DRAM has left by its steps, and less than a quarter of
+//! that is still in the tier. Then the service uses all that it has, and steps only wear the drive.
+//! The rest doubles each time that one begins again at the same size, as the pauses of a sender
+//! that finds the network full; so the number of probes grows with the logarithm of time.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Control, Entry, Make, Reason, Seen, Step};
+use crate::page::PAGE_BYTES;
 use crate::settings;
 use crate::times::Times;
 
@@ -37,9 +43,15 @@ const BURST: i128 = 4;
 const GENTLE: u64 = 16;
 /// Part by which a step grows after a look without stalls.
 const GROWTH: u64 = 8;
-/// First amount that is given back, as a part of the DRAM in use.
+/// Looks whose mean tells whether it stalls enough.
+const LOOKS: usize = 8;
+/// First amount that is given back, as a part of the DRAM in use; at least a page.
 const BACK: u64 = 64;
-/// Part of the size at which it hurt by which a service has to be smaller, so that this was
+/// Part of the DRAM after which it is seen whether what left has stayed away.
+const PROBE: u64 = 32;
+/// Part of what left that has to stay away.
+const STAYS: u64 = 4;
+/// Part of the size at which it rested by which a service has to be smaller, so that this was
 /// another phase.
 const ELSEWHERE: u64 = 16;
 /// The largest part of the DRAM, so that steps are exact.
@@ -54,7 +66,7 @@ settings! {
         window: Duration = Duration::from_secs(60), Times::micros(1_000..=3_600_000_000);
         /// largest share of the DRAM in use that is reclaimed at a look
         most: f64 = 1.0 / 256.0, 0.000_001..=1.0;
-        /// first rest after it hurt
+        /// first rest
         rest: Duration = Duration::from_secs(30), Times::micros(0..=3_600_000_000);
         /// longest rest
         longest: Duration = Duration::from_secs(600), Times::micros(0..=86_400_000_000);
@@ -70,20 +82,34 @@ struct Slowdown {
     saved: i128,
     /// Whether half of the most that it can save has to come in first.
     saving: bool,
+    /// The last looks: time that stalled, and that may, as in `saved`.
+    recent: VecDeque<(i128, i128)>,
     /// Next step, in parts of the DRAM by [`SCALE`].
     pace: u64,
     /// Bytes given back at the next look, if it hurts; 0 if it did not at the last.
     back: u64,
-    /// Size at which it hurt last.
+    /// Steps that are not judged yet.
+    probe: Option<Probe>,
+    /// Size at which the last rest began, and why it did.
     floor: u64,
+    why: Reason,
     /// End of the rest, and its length.
     until: Duration,
     rest: Duration,
 }
 
+/// Steps to reclaim, by which it is seen whether what leaves stays away: in bytes.
+#[derive(Clone, Copy)]
+struct Probe {
+    /// In the tier when the first of them was taken.
+    swapped: u64,
+    /// Has left by them.
+    left: u64,
+}
+
 /// How a service fares at a look.
 enum Pain {
-    /// Stalls of at most half the share.
+    /// Stalls of at most half the share, on average.
     None,
     /// Stalls about as allowed, or above and paid by savings.
     Enough,
@@ -98,9 +124,12 @@ impl Slowdown {
             last: Duration::ZERO,
             saved: 0,
             saving: true,
+            recent: VecDeque::with_capacity(LOOKS + 1),
             pace: 0,
             back: 0,
+            probe: None,
             floor: 0,
+            why: Reason::Resting,
             until: Duration::ZERO,
             rest: settings.rest,
         };
@@ -130,11 +159,16 @@ impl Slowdown {
         };
     }
 
-    fn pain(&self, passed: Duration, stalled: Duration) -> Pain {
-        let (share, goal) = (nanos(stalled) * PARTS, nanos(passed) * self.goal());
+    fn pain(&mut self, passed: Duration, stalled: Duration) -> Pain {
+        let (lost, goal) = (nanos(stalled) * PARTS, nanos(passed) * self.goal());
+        self.recent.push_back((lost, goal));
+        if self.recent.len() > LOOKS {
+            self.recent.pop_front();
+        }
+        let twice: i128 = self.recent.iter().map(|(lost, goal)| 2 * lost - goal).sum();
         match () {
-            () if share > BURST * goal || share > goal && self.saved < 0 => Pain::Hurts,
-            () if 2 * share > goal => Pain::Enough,
+            () if lost > BURST * goal || lost > goal && self.saved < 0 => Pain::Hurts,
+            () if twice > 0 => Pain::Enough,
             () => Pain::None,
         }
     }
@@ -148,24 +182,51 @@ impl Slowdown {
         self.pace = (self.fastest() / GENTLE).max(1);
     }
 
-    /// Gives back, twice as much as at the look before, and rests.
-    fn give_back(&mut self, seen: &Seen) -> (Step, Reason) {
+    /// Begins a rest, which is longer if the last one has ended and began at this size.
+    fn rest(&mut self, seen: &Seen, why: Reason) {
         let rests = seen.time < self.until;
         if !rests && self.floor > 0 && seen.resident >= self.floor - self.floor / ELSEWHERE {
             self.rest = (self.rest * 2).min(self.settings.longest);
         }
         self.floor = seen.resident.max(1);
         self.until = seen.time + self.rest;
+        self.why = why;
+        self.probe = None;
         self.slow_down();
+    }
+
+    /// Gives back, twice as much as at the look before, and rests.
+    fn give_back(&mut self, seen: &Seen) -> (Step, Reason) {
+        self.rest(seen, Reason::Resting);
         self.back = match self.back {
-            0 => seen.resident / BACK + 1,
+            0 => (seen.resident / BACK).max(PAGE_BYTES),
             back => back.saturating_mul(2),
         };
         (Step::GiveBack(self.back), Reason::Stalls)
     }
 
-    /// Takes a step that is larger than the one before.
+    /// Whether what has left comes straight back, each time that enough has left to tell.
+    fn comes_back(&mut self, seen: &Seen) -> bool {
+        let begun = Probe {
+            swapped: seen.swapped,
+            left: 0,
+        };
+        let probe = self.probe.get_or_insert(begun);
+        if probe.left <= seen.resident / PROBE {
+            return false;
+        }
+        let stayed = seen.swapped.saturating_sub(probe.swapped);
+        let comes_back = stayed < probe.left / STAYS;
+        *probe = begun;
+        comes_back
+    }
+
+    /// Takes a step that is larger than the one before, or rests if what leaves comes straight back.
     fn reclaim(&mut self, seen: &Seen) -> (Step, Reason) {
+        if self.comes_back(seen) {
+            self.rest(seen, Reason::Used);
+            return (Step::Hold, Reason::Used);
+        }
         let bytes = u128::from(seen.resident) * u128::from(self.pace) / SCALE as u128;
         self.pace = (self.pace + self.pace.div_ceil(GROWTH)).min(self.fastest());
         if seen.resident < self.floor - self.floor / ELSEWHERE {
@@ -188,19 +249,25 @@ impl Control for Slowdown {
         self.last = seen.time;
         let stalled = seen.stalled.min(passed);
         self.account(passed, stalled);
-        match self.pain(passed, stalled) {
-            Pain::Hurts => return self.give_back(seen),
-            Pain::Enough => {
-                self.back = 0;
-                self.slow_down();
-                return (Step::Hold, Reason::Settled);
-            }
-            Pain::None => self.back = 0,
+        let pain = self.pain(passed, stalled);
+        if matches!(pain, Pain::Hurts) {
+            return self.give_back(seen);
         }
+        self.back = 0;
         match () {
-            () if seen.time < self.until => (Step::Hold, Reason::Resting),
+            () if seen.time < self.until => (Step::Hold, self.why),
+            () if matches!(pain, Pain::Enough) => {
+                self.pace = (self.pace / 2).max(1);
+                (Step::Hold, Reason::Settled)
+            }
             () if self.saving => (Step::Hold, Reason::Saving),
             () => self.reclaim(seen),
+        }
+    }
+
+    fn reclaimed(&mut self, bytes: u64) {
+        if let Some(probe) = &mut self.probe {
+            probe.left = probe.left.saturating_add(bytes);
         }
     }
 }

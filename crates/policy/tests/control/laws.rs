@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use terrace_policy::control::budget::Budget;
-use terrace_policy::control::{REGISTRY, Reason, Spec, Step};
+use terrace_policy::control::{Moved, REGISTRY, Reason, Seen, Spec, Step};
 
 use crate::looks::looks;
 
@@ -18,6 +18,32 @@ proptest! {
                 prop_assert!(!seen.short || decision.step == Step::Hold, "{}: {decision:?}", entry.name);
             }
         }
+    }
+
+    /// However a service is, and whatever its policy wants.
+    #[test]
+    fn what_is_not_there_is_searched_for_less_and_less(resident in 1_u64 << 31..1 << 34, gap in 1..2000_u64) {
+        let mut controller = Spec::parse("fixed:dram=1G").unwrap().controller().unwrap();
+        let (mut steps, mut time) = (Vec::new(), Duration::ZERO);
+        while time < Duration::from_secs(3600) {
+            let seen = Seen { time, resident, ..Seen::default() };
+            match controller.look(&seen, None).step {
+                Step::Hold => {}
+                _ => steps.push(time),
+            }
+            controller.came(Moved::default());
+            time += Duration::from_millis(gap);
+        }
+        // Seven steps until pauses are of a minute, and then one a minute.
+        prop_assert!((60..80).contains(&steps.len()), "{}", steps.len());
+        let seen = Seen { time, resident, ..Seen::default() };
+        prop_assert_eq!(controller.decisions().reclaims, steps.len() as u64);
+        // Something is found again, at last.
+        let later = Seen { time: time + Duration::from_secs(60), ..seen };
+        prop_assert!(matches!(controller.look(&later, None).step, Step::Reclaim(_)));
+        controller.came(Moved { bytes: 0, tried: 4096 });
+        let next = Seen { time: later.time + Duration::from_millis(1), ..seen };
+        prop_assert!(matches!(controller.look(&next, None).step, Step::Reclaim(_)));
     }
 
     #[test]
@@ -63,7 +89,7 @@ proptest! {
             before = seen.time;
             let decision = controller.look(seen, None);
             let is_burst = seen.stalled.min(passed) > passed.mul_f64(0.081);
-            if is_burst && !seen.short && seen.swapped >= 1 << 33 && seen.resident >= 1 << 20 {
+            if is_burst && !seen.short && seen.swapped >= 4096 {
                 prop_assert!(matches!(decision.step, Step::GiveBack(_)), "{decision:?}");
                 prop_assert_eq!(decision.reason, Reason::Stalls);
             }

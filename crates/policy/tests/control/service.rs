@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrace_policy::control::{Controller, Decision, Seen, Spec, Step};
+use terrace_policy::control::{Controller, Decision, Moved, Seen, Spec, Step};
 
 const PAGE: u64 = 4096;
 /// Time that a touch of a page in the tier waits.
@@ -71,6 +71,16 @@ impl Service {
         }
     }
 
+    /// Lets it wait as at a fault.
+    pub fn wait(&mut self) {
+        self.stalled += FAULT;
+    }
+
+    /// Bytes that were asked to leave so far.
+    pub fn reclaimed(&self) -> u64 {
+        self.controller.decisions().reclaimed
+    }
+
     fn step(&mut self) {
         self.looks += 1;
         for page in 0..self.every.len() {
@@ -94,11 +104,16 @@ impl Service {
         };
         let decision = self.controller.look(&seen, None);
         self.decisions.push(decision);
+        let before = self.resident();
         match decision.step {
             Step::Reclaim(bytes) => self.reclaim(bytes / PAGE),
             Step::GiveBack(bytes) => self.give_back(bytes / PAGE),
             Step::Hold => {}
         }
+        self.controller.came(Moved {
+            bytes: before.abs_diff(self.resident()),
+            tried: 0,
+        });
     }
 
     fn reclaim(&mut self, pages: u64) {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use terrace_policy::control::{Reason, Seen, Spec, Step};
+
 use crate::service::Service;
 
 const PAGES: usize = 3000;
@@ -57,6 +59,75 @@ fn a_service_of_all_heats_loses_no_more_than_its_share() {
         let held = service.resident() as f64 / (PAGES as f64 * 4096.0);
         assert!(held < 0.9, "{held} is held at {goal}");
     }
+}
+
+/// Each page is used every so many looks, so that faults take too little time to matter.
+fn all_used(looks: u64) -> Vec<u64> {
+    vec![looks; PAGES]
+}
+
+#[test]
+fn a_service_that_uses_all_is_hardly_written() {
+    for looks in [6, 20, 60] {
+        let mut service = Service::start("slowdown", all_used(looks));
+        service.run(minutes(60));
+        let first = service.reclaimed();
+        service.run(minutes(60));
+        let second = service.reclaimed() - first;
+        // Rests of ten minutes, and some seconds of steps behind each.
+        let all = PAGES as u64 * 4096;
+        assert!(first < 4 * all, "{looks}: {first}");
+        assert!(second < all, "{looks}: {second}");
+        let seen = |reason| service.decisions.iter().any(|it| it.reason == reason);
+        assert!(seen(Reason::Used) && !seen(Reason::Stalls), "{looks}");
+    }
+}
+
+#[test]
+fn what_is_not_used_any_more_leaves_after_a_rest() {
+    let mut service = Service::start("slowdown", all_used(20));
+    service.run(minutes(60));
+    service.every = a_hot_third();
+    service.run(minutes(20));
+    assert!(service.resident() < 5 * MIB, "{}", service.resident());
+}
+
+#[test]
+fn stalls_in_lumps_count_by_their_mean() {
+    let mut controller = Spec::parse("slowdown").unwrap().controller().unwrap();
+    let mut leaves = 0;
+    for look in 1..=1200 {
+        // At each eighth look 1.5 % of the time, above half of the share; a fifth of it on average.
+        let stalled = Duration::from_micros(if look % 8 == 0 { 7_500 } else { 0 });
+        let seen = Seen {
+            time: Duration::from_millis(500) * look,
+            resident: 1 << 30,
+            swapped: u64::from(look) << 23,
+            stalled,
+            ..Seen::default()
+        };
+        leaves += u32::from(matches!(
+            controller.look(&seen, None).step,
+            Step::Reclaim(_)
+        ));
+    }
+    // All but the first half of a minute, in which time is saved.
+    assert!(leaves > 1100, "{leaves}");
+}
+
+#[test]
+fn a_small_service_gets_a_page_back_at_once() {
+    let mut service = Service::start("slowdown:most=0.1", a_hot_third()[..30].to_vec());
+    service.run(minutes(10));
+    assert!(service.resident() < 25 * 4096, "{}", service.resident());
+    let decisions = service.decisions.len();
+    // Longer than a burst of the share of half a second.
+    for _ in 0..500 {
+        service.wait();
+    }
+    service.run(Duration::from_millis(500));
+    let first = service.decisions[decisions];
+    assert_eq!(first.step, Step::GiveBack(4096), "{first:?}");
 }
 
 #[test]

@@ -4,8 +4,16 @@ use std::time::Duration;
 
 use terrace_policy::control::{Reason, Seen, Step, slowdown};
 
+/// A look, and what came of its step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Past {
+    pub seen: Seen,
+    /// Bytes that left DRAM by it.
+    pub left: u64,
+}
+
 /// Answers the last of some looks.
-pub type Twin = fn(&[Seen]) -> (Step, Reason);
+pub type Twin = fn(&[Past]) -> (Step, Reason);
 
 /// Policies with their settings, and their twins.
 pub const TWINS: &[(&str, Twin)] = &[
@@ -14,30 +22,30 @@ pub const TWINS: &[(&str, Twin)] = &[
     ("slowdown", slowdown),
 ];
 
-fn fixed(looks: &[Seen]) -> (Step, Reason) {
+fn fixed(looks: &[Past]) -> (Step, Reason) {
     let gib = 1 << 30;
-    match looks[looks.len() - 1].resident {
+    match looks[looks.len() - 1].seen.resident {
         resident if resident > gib => (Step::Reclaim(resident - gib), Reason::Quiet),
         _ => (Step::Hold, Reason::Settled),
     }
 }
 
 /// Time since the look before, or since the beginning.
-fn passed(looks: &[Seen], at: usize) -> Duration {
-    let before = at.checked_sub(1).map(|before| looks[before].time);
-    looks[at].time - before.unwrap_or_default()
+fn passed(looks: &[Past], at: usize) -> Duration {
+    let before = at.checked_sub(1).map(|before| looks[before].seen.time);
+    looks[at].seen.time - before.unwrap_or_default()
 }
 
-fn senpai(looks: &[Seen]) -> (Step, Reason) {
+fn senpai(looks: &[Past]) -> (Step, Reason) {
     let last = looks.len() - 1;
     let passed = passed(looks, last).as_secs_f64();
     if passed == 0.0 {
         return (Step::Hold, Reason::Quiet);
     }
-    match looks[last].stalled.as_secs_f64() / passed / 0.001 {
+    match looks[last].seen.stalled.as_secs_f64() / passed / 0.001 {
         stalls if stalls >= 1.0 => (Step::Hold, Reason::Stalls),
         stalls => {
-            let bytes = looks[last].resident as f64 * 0.0005 * (1.0 - stalls);
+            let bytes = looks[last].seen.resident as f64 * 0.0005 * (1.0 - stalls);
             (Step::Reclaim(bytes as u64), Reason::Quiet)
         }
     }
@@ -51,10 +59,11 @@ enum Kind {
     Enough,
     Rested,
     Saved,
+    Used,
     Reclaimed,
 }
 
-fn slowdown(looks: &[Seen]) -> (Step, Reason) {
+fn slowdown(looks: &[Past]) -> (Step, Reason) {
     let mut kinds: Vec<Kind> = Vec::new();
     for at in 0..looks.len() {
         kinds.push(kind(&looks[..=at], &kinds));
@@ -63,20 +72,35 @@ fn slowdown(looks: &[Seen]) -> (Step, Reason) {
     match kinds[last] {
         Kind::Nothing | Kind::Saved => (Step::Hold, Reason::Saving),
         Kind::Enough => (Step::Hold, Reason::Settled),
-        Kind::Rested => (Step::Hold, Reason::Resting),
+        Kind::Used => (Step::Hold, Reason::Used),
+        Kind::Rested => {
+            let begins = |kind: &&Kind| matches!(kind, Kind::Hurt | Kind::Used);
+            match kinds.iter().rev().find(begins) {
+                Some(Kind::Used) => (Step::Hold, Reason::Used),
+                _ => (Step::Hold, Reason::Resting),
+            }
+        }
         Kind::Hurt => (Step::GiveBack(given_back(looks, &kinds)), Reason::Stalls),
         Kind::Reclaimed => (Step::Reclaim(reclaimed(looks, &kinds)), Reason::Quiet),
     }
 }
 
-/// Time saved after each look, in millionths of nanoseconds: 2 % comes in, for a minute at most.
-fn savings(looks: &[Seen]) -> Vec<i128> {
+/// Millionths of nanoseconds of a look that stalled.
+fn lost(looks: &[Past], at: usize) -> i128 {
+    let stalled = looks[at].seen.stalled.min(passed(looks, at));
+    1_000_000 * stalled.as_nanos() as i128
+}
+
+/// Those that may: 2 %.
+fn allowed(looks: &[Past], at: usize) -> i128 {
+    20_000 * passed(looks, at).as_nanos() as i128
+}
+
+/// What is saved after each look: what may be lost comes in, for a minute at most.
+fn savings(looks: &[Past]) -> Vec<i128> {
     let mut saved = 0;
     let after = (0..looks.len()).map(|at| {
-        let passed = passed(looks, at).as_nanos() as i128;
-        let stalled = (looks[at].stalled.as_nanos() as i128).min(passed);
-        saved += 20_000 * passed - 1_000_000 * stalled;
-        saved = saved.clamp(OWED, FULL);
+        saved = (saved + allowed(looks, at) - lost(looks, at)).clamp(OWED, FULL);
         saved
     });
     after.collect()
@@ -86,44 +110,75 @@ fn savings(looks: &[Seen]) -> Vec<i128> {
 const OWED: i128 = -60_000_000_000 * 1_000_000;
 const FULL: i128 = 60_000_000_000 * 20_000;
 
-fn kind(looks: &[Seen], before: &[Kind]) -> Kind {
+fn kind(looks: &[Past], before: &[Kind]) -> Kind {
     let last = looks.len() - 1;
-    let passed = passed(looks, last);
-    if passed.is_zero() {
+    if passed(looks, last).is_zero() {
         return Kind::Nothing;
     }
-    let stalled = looks[last].stalled.min(passed).as_nanos() * 1_000_000;
-    let goal = passed.as_nanos() * 20_000;
+    let (lost_now, goal) = (lost(looks, last), allowed(looks, last));
     let savings = savings(looks);
-    if stalled > 4 * goal || stalled > goal && savings[last] < 0 {
+    if lost_now > 4 * goal || lost_now > goal && savings[last] < 0 {
         return Kind::Hurt;
     }
-    if 2 * stalled > goal {
-        return Kind::Enough;
-    }
-    if looks[last].time < rest(looks, before).1 {
+    if looks[last].seen.time < rest(looks, before).1 {
         return Kind::Rested;
+    }
+    let recent = (0..looks.len()).rev();
+    let recent = recent.filter(|at| !passed(looks, *at).is_zero()).take(8);
+    let (all_lost, all_allowed) = recent.fold((0, 0), |(all_lost, all_allowed), at| {
+        (all_lost + lost(looks, at), all_allowed + allowed(looks, at))
+    });
+    if all_lost > all_allowed / 2 {
+        return Kind::Enough;
     }
     // It has to have half of what fits since it last owed something, or since it began.
     let owed = savings.iter().rposition(|saved| *saved < 0);
     let since = &savings[owed.map_or(0, |at| at + 1)..];
     match since.iter().any(|saved| *saved >= FULL / 2) {
-        true => Kind::Reclaimed,
         false => Kind::Saved,
+        true if comes_back(looks, before) => Kind::Used,
+        true => Kind::Reclaimed,
     }
 }
 
+/// Whether the steps that the last look judges came to nothing.
+fn comes_back(looks: &[Past], before: &[Kind]) -> bool {
+    let rested = before
+        .iter()
+        .rposition(|kind| matches!(kind, Kind::Hurt | Kind::Used));
+    let mut steps = (rested.map_or(0, |at| at + 1)..before.len())
+        .filter(|at| before[*at] == Kind::Reclaimed)
+        .chain([before.len()]);
+    let Some(mut first) = steps.next() else {
+        return false;
+    };
+    for step in steps {
+        let left: u64 = looks[first..step].iter().map(|look| look.left).sum();
+        if left <= looks[step].seen.resident / 32 {
+            continue;
+        }
+        let [then, now] = [first, step].map(|at| looks[at].seen.swapped);
+        // Only the last can be so, as a rest follows.
+        if now < then + left / 4 {
+            return true;
+        }
+        first = step;
+    }
+    false
+}
+
 /// Length and end of the last rest before the last look.
-fn rest(looks: &[Seen], kinds: &[Kind]) -> (Duration, Duration) {
+fn rest(looks: &[Past], kinds: &[Kind]) -> (Duration, Duration) {
     let (mut rest, mut until, mut floor) = (Duration::from_secs(30), Duration::ZERO, 0);
     for (look, kind) in looks.iter().zip(kinds) {
-        let is_there = look.resident >= floor - floor / 16;
+        let seen = &look.seen;
+        let is_there = seen.resident >= floor - floor / 16;
         match kind {
-            Kind::Hurt => {
-                if look.time >= until && floor > 0 && is_there {
+            Kind::Hurt | Kind::Used => {
+                if seen.time >= until && floor > 0 && is_there {
                     rest = (rest * 2).min(Duration::from_secs(600));
                 }
-                (floor, until) = (look.resident.max(1), look.time + rest);
+                (floor, until) = (seen.resident.max(1), seen.time + rest);
             }
             Kind::Reclaimed if !is_there => rest = Duration::from_secs(30),
             _ => {}
@@ -132,29 +187,29 @@ fn rest(looks: &[Seen], kinds: &[Kind]) -> (Duration, Duration) {
     (rest, until)
 }
 
-/// A part of the DRAM at the first of the looks that hurt in a row, doubled at each further one.
-fn given_back(looks: &[Seen], kinds: &[Kind]) -> u64 {
+/// A part of the DRAM at the first of the looks that hurt in a row, a page at least, doubled at
+/// each further one.
+fn given_back(looks: &[Past], kinds: &[Kind]) -> u64 {
     let matters = |at: &usize| kinds[*at] != Kind::Nothing;
     let all: Vec<usize> = (0..looks.len()).filter(matters).collect();
     let row = all.iter().rev().take_while(|at| kinds[**at] == Kind::Hurt);
     let row: Vec<usize> = row.copied().collect();
-    let first = looks[row[row.len() - 1]].resident / 64 + 1;
+    let first = (looks[row[row.len() - 1]].seen.resident / 64).max(4096);
     (1..row.len()).fold(first, |bytes, _| bytes.saturating_mul(2))
 }
 
-/// The largest step is one in 256 of the DRAM; the first has a sixteenth of it.
-fn reclaimed(looks: &[Seen], kinds: &[Kind]) -> u64 {
-    let mild = kinds
-        .iter()
-        .rposition(|kind| matches!(kind, Kind::Hurt | Kind::Enough));
-    let since = &kinds[mild.map_or(0, |at| at + 1)..];
-    let steps = since
-        .iter()
-        .filter(|kind| **kind == Kind::Reclaimed)
-        .count();
+/// The largest step is one in 256 of the DRAM. The first has a sixteenth of it, as has the first
+/// behind a rest.
+fn reclaimed(looks: &[Past], kinds: &[Kind]) -> u64 {
     let most = (1_u64 << 32) / 256;
-    let pace = (1..steps).fold(most / 16, |pace, _| (pace + pace.div_ceil(8)).min(most));
-    let parts = u128::from(looks[looks.len() - 1].resident) * u128::from(pace);
+    let steps = &kinds[..kinds.len() - 1];
+    let pace = steps.iter().fold(most / 16, |pace, kind| match kind {
+        Kind::Hurt | Kind::Used => most / 16,
+        Kind::Enough => (pace / 2).max(1),
+        Kind::Reclaimed => (pace + pace.div_ceil(8)).min(most),
+        Kind::Nothing | Kind::Rested | Kind::Saved => pace,
+    });
+    let parts = u128::from(looks[looks.len() - 1].seen.resident) * u128::from(pace);
     (parts >> 32) as u64
 }
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use terrace_policy::control::budget::Budget;
-use terrace_policy::control::{REGISTRY, Reason, Seen, Spec, Step};
+use terrace_policy::control::{Moved, REGISTRY, Reason, Seen, Spec, Step};
 
 use crate::looks::looks;
-use crate::slow::TWINS;
+use crate::slow::{Past, TWINS};
 
 const PAGE: u64 = 4096;
 
@@ -19,37 +19,83 @@ fn every_policy_has_a_twin() {
     }
 }
 
+/// What a driver was told to do, why, and whether the budget paid for a part of it alone.
+type Ruled = (Step, Reason, bool);
+
 /// What is left of an answer by the rules that hold for all.
-fn ruled(answer: (Step, Reason), seen: &Seen, allowance: Option<u64>) -> (Step, Reason) {
+fn ruled(answer: (Step, Reason), seen: &Seen, allowance: Option<u64>, pauses: bool) -> Ruled {
     let whole = |bytes: u64| bytes / PAGE * PAGE;
     match answer {
-        (Step::Hold, reason) => (Step::Hold, reason),
-        _ if seen.short => (Step::Hold, Reason::Short),
+        (Step::Hold, reason) => (Step::Hold, reason, false),
+        _ if seen.short => (Step::Hold, Reason::Short, false),
         (Step::Reclaim(bytes), reason) => {
             let wanted = whole(bytes.min(seen.resident));
             let paid = allowance.map_or(wanted, |paid| wanted.min(whole(paid)));
             match (wanted, paid) {
-                (1.., 0) => (Step::Hold, Reason::Writes),
-                (_, 0) => (Step::Hold, reason),
-                _ => (Step::Reclaim(paid), reason),
+                (0, _) => (Step::Hold, reason, false),
+                (1.., _) if pauses => (Step::Hold, Reason::Barren, false),
+                (1.., 0) => (Step::Hold, Reason::Writes, true),
+                _ => (Step::Reclaim(paid), reason, wanted > paid),
             }
         }
         (Step::GiveBack(bytes), reason) => match whole(bytes.min(seen.swapped)) {
-            0 => (Step::Hold, reason),
-            bytes => (Step::GiveBack(bytes), reason),
+            0 => (Step::Hold, reason, false),
+            bytes => (Step::GiveBack(bytes), reason, false),
         },
     }
 }
 
+/// Whether there is a pause at a time, by what steps to reclaim came to and when: four and more
+/// that found nothing.
+fn pauses(steps: &[(Duration, Moved)], time: Duration) -> bool {
+    let nothing = |step: &&(Duration, Moved)| step.1.bytes == 0 && step.1.tried == 0;
+    match steps.iter().rev().take_while(nothing).count() {
+        0..4 => false,
+        in_a_row => {
+            let seconds = [1, 2, 4, 8, 16, 32, 60][(in_a_row - 4).min(6)];
+            time < steps[steps.len() - 1].0 + Duration::from_secs(seconds)
+        }
+    }
+}
+
+/// What steps come to, for a while each: quarters of what was asked, and what is tried besides.
+fn outcomes() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    let quarters = prop_oneof![3 => Just(4), 2 => Just(0), 1 => 0..=4_u64];
+    let tried = prop_oneof![2 => Just(0), 1 => Just(PAGE)];
+    let spells = prop::collection::vec((quarters, tried, 1..40_usize), 300);
+    let long = |spells: Vec<(u64, u64, usize)>| {
+        let each = spells.into_iter();
+        each.flat_map(|(quarters, tried, looks)| [(quarters, tried)].repeat(looks))
+            .collect()
+    };
+    spells.prop_map(long)
+}
+
 proptest! {
     #[test]
-    fn policy_and_twin_agree(looks in looks(), allowance in prop::option::of(0..1_u64 << 26)) {
+    fn policy_and_twin_agree(
+        looks in looks(),
+        allowance in prop::option::of(0..1_u64 << 26),
+        outcomes in outcomes(),
+    ) {
         for (name, twin) in TWINS {
             let mut fast = Spec::parse(name).unwrap().controller().unwrap();
-            for at in 0..looks.len() {
-                let ours = fast.look(&looks[at], allowance);
-                let theirs = ruled(twin(&looks[..=at]), &looks[at], allowance);
-                prop_assert_eq!((ours.step, ours.reason), theirs, "{} at look {}", name, at);
+            let (mut past, mut steps) = (Vec::new(), Vec::new());
+            for (seen, (quarters, tried)) in looks.iter().zip(&outcomes) {
+                let ours = fast.look(seen, allowance);
+                past.push(Past { seen: *seen, left: 0 });
+                let theirs = ruled(twin(&past), seen, allowance, pauses(&steps, seen.time));
+                prop_assert_eq!((ours.step, ours.reason, ours.is_cut), theirs, "{} at look {}", name, past.len());
+                let moved = |bytes| Moved { bytes: bytes / 4 * quarters, tried: *tried };
+                match ours.step {
+                    Step::Reclaim(bytes) => {
+                        past.last_mut().unwrap().left = moved(bytes).bytes;
+                        steps.push((seen.time, moved(bytes)));
+                        fast.came(moved(bytes));
+                    }
+                    Step::GiveBack(bytes) => fast.came(moved(bytes)),
+                    Step::Hold => {}
+                }
             }
         }
     }

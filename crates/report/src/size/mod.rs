@@ -20,7 +20,7 @@ use terrace_results::document::Document;
 use terrace_results::html::{Axis, Page, Plot, Unit};
 use terrace_results::lifetime::Endurance;
 use terrace_results::rows::Rows;
-pub use text::{line, reason, sentence, text};
+pub use text::{line, sentence, text};
 
 const DAY_S: f64 = 86_400.0;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use terrace_base::Bytes;
 use terrace_live::control::size::Progress;
-use terrace_policy::control::{Reason, Step};
+use terrace_policy::control::Step;
 use terrace_results::lifetime::in_words;
 use terrace_results::number::count;
 use terrace_results::table::table;
@@ -167,21 +167,8 @@ pub fn line(progress: &Progress) -> String {
         Bytes(seen.resident + seen.swapped),
         percent(share(look.stalled, look.passed)),
         step,
-        reason(progress.decision.reason)
+        progress.decision.reason
     )
-}
-
-/// Returns a reason in words.
-pub fn reason(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Quiet => "few stalls",
-        Reason::Stalls => "too many stalls",
-        Reason::Resting => "it rests after stalls",
-        Reason::Saving => "it saves time that it may lose",
-        Reason::Settled => "it has what it should have",
-        Reason::Writes => "the budget of writes is spent",
-        Reason::Short => "the machine is short of memory",
-    }
 }
 
 pub(super) fn percent(share: f64) -> String {

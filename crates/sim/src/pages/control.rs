@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_policy::control::budget::Budget;
-use terrace_policy::control::{Controller, Decision, Reason, Seen, Step};
+use terrace_policy::control::{Controller, Decision, Moved, Reason, Seen, Step};
 use terrace_policy::replacement::PageId;
 
 use super::settings::PageMachine;
@@ -243,7 +243,7 @@ impl Account {
         self.least = Some(self.least.map_or(resident, |least| least.min(resident)));
         self.reclaims += u64::from(matches!(step, Step::Reclaim(_)));
         self.returns += u64::from(matches!(step, Step::GiveBack(_)));
-        self.unpaid += u64::from(look.reason == reason(Reason::Writes));
+        self.unpaid += u64::from(look.reason == Reason::Writes.name());
         self.total = mem::take(&mut self.total).extend(look.clone());
         self.looks.push(look);
     }
@@ -406,6 +406,10 @@ impl Control {
     /// are in DRAM.
     pub(super) fn looked(&mut self, now: Held, decision: Decision, moved: u64, resident: u64) {
         let moved = Bytes::of_pages(moved);
+        self.controller.came(Moved {
+            bytes: moved.0,
+            tried: 0,
+        });
         let (reclaimed, given_back) = match decision.step {
             Step::Reclaim(_) => (moved, Bytes(0)),
             Step::GiveBack(_) => (Bytes(0), moved),
@@ -419,7 +423,7 @@ impl Control {
             written: Bytes::of_pages(now.written - self.before.written),
             reclaimed,
             given_back,
-            reason: reason(decision.reason).to_owned(),
+            reason: decision.reason.name().to_owned(),
         };
         self.before = now;
         self.account.look(now, resident, look, decision.step);
@@ -444,17 +448,4 @@ impl Control {
 /// Returns a later moment.
 fn plus(moment: Nanos, time: Nanos) -> Nanos {
     Nanos(moment.0.saturating_add(time.0))
-}
-
-/// Returns the word for a reason.
-fn reason(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Quiet => "quiet",
-        Reason::Stalls => "stalls",
-        Reason::Resting => "resting",
-        Reason::Saving => "saving",
-        Reason::Settled => "settled",
-        Reason::Writes => "writes",
-        Reason::Short => "short",
-    }
 }

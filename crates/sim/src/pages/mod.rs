@@ -36,6 +36,7 @@ mod survey;
 mod threads;
 mod tier;
 mod timeline;
+mod values;
 mod writes;
 
 pub use choice::Choice;

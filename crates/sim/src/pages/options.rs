@@ -1,36 +1,30 @@
 //! The settings of machines: options of `sim pages` and `sweep`, and their fields in results. Long:
 //! one list.
 //!
-//! To add one: a field in [`PageMachine`], an entry here, and its use in the simulation.
+//! To add one: a field in [`PageMachine`], an entry here, and its use in the simulation. What reads
+//! the texts of a list or of a name is in `values`.
 
 use std::sync::Arc;
 
-use terrace_base::count::whole;
+use terrace_base::Bytes;
 use terrace_base::schema::{Field, Unit, Unsigned, fields};
-use terrace_base::{Bytes, Error, Nanos, Result};
+use terrace_device::Catalogue;
 use terrace_device::lifetime::Endurance;
-use terrace_device::{Catalogue, Energy, Figure, Order};
-use terrace_policy::control;
-use terrace_policy::eviction;
-use terrace_policy::migration;
-use terrace_policy::registry::split_list;
-use terrace_policy::replacement;
-use terrace_policy::write;
 
 use super::choice::Choice;
 use super::cost::FaultCost;
-use super::dram::Dram;
 use super::idle::{
     asks_no_scheme, controls_nothing, fetches_nothing, has_no_buffer, has_no_clock, has_no_device,
     has_no_faults, moves_nothing, reads_nothing_around, serves_no_lines, shares_no_bandwidth,
     unmaps_nothing,
 };
-use super::levelling;
-use super::names::{Bandwidth, Picos, parse_latency, parse_prefetch};
-use super::placement::Placement;
-use super::setting::{Set, Setting, Values};
-use super::settings::{PageMachine, Prefetch};
-use super::tier::{Middle, Tier};
+use super::names::{Bandwidth, Picos, parse_latency};
+use super::setting::{Setting, Values};
+use super::settings::PageMachine;
+use super::values::{
+    control_writes, controls, dram, evictions, levellings, memory, middle, migrations, order,
+    page_cluster, place, policies_of, schemes, threads, ways,
+};
 use crate::setting::{Machine, settings};
 
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or
@@ -413,182 +407,8 @@ fn driving() -> Vec<Setting> {
     }
 }
 
-/// Reads replacement policies.
-fn policies_of(text: &str) -> Result<Vec<Set>> {
-    let specs = replacement::Spec::parse_list(text)
-        .map_err(Error::usage)?
-        .into_iter();
-    let sets = specs.map(|spec| Set::plain(move |m| m.replacement = spec.clone()));
-    Ok(sets.collect())
-}
-
-/// Reads migration policies.
-fn migrations(text: &str) -> Result<Vec<Set>> {
-    let specs = migration::Spec::parse_list(text).map_err(Error::usage)?;
-    let sets = specs
-        .into_iter()
-        .map(|spec| Set::plain(move |m| m.migration = spec.clone()));
-    Ok(sets.collect())
-}
-
-/// Reads eviction policies.
-fn evictions(text: &str) -> Result<Vec<Set>> {
-    let specs = eviction::Spec::parse_list(text).map_err(Error::usage)?;
-    let sets = specs
-        .into_iter()
-        .map(|spec| Set::plain(move |m| m.eviction = spec.clone()));
-    Ok(sets.collect())
-}
-
-/// Reads control policies, or none.
-fn controls(text: &str) -> Result<Vec<Set>> {
-    let control = |name: &String| {
-        let control = match &**name {
-            "none" => None,
-            name => Some(control::Spec::parse(name).map_err(Error::usage)?),
-        };
-        Ok(Set::plain(move |m| m.control = control.clone()))
-    };
-    split_list(text).iter().map(control).collect()
-}
-
-/// Reads a number of bytes a day, or none.
-fn control_writes(text: &str) -> Result<Set> {
-    let bytes = match text {
-        "none" => None,
-        size => Some(Bytes::parse(size)?.0),
-    };
-    Ok(Set::plain(move |m| m.control_writes = bytes))
-}
-
-/// Reads write schemes, all of one machine.
-fn schemes(text: &str) -> Result<Vec<Set>> {
-    let schemes = write::Spec::parse_list(text).map_err(Error::usage)?;
-    let set = move |m: &mut PageMachine| m.writing.schemes.clone_from(&schemes);
-    Ok(vec![Set::plain(set)])
-}
-
-/// Reads wear levellings, all of one machine.
-fn levellings(text: &str) -> Result<Vec<Set>> {
-    let levellings = levelling::Spec::parse_list(text).map_err(Error::usage)?;
-    let set = move |m: &mut PageMachine| m.writing.levellings.clone_from(&levellings);
-    Ok(vec![Set::plain(set)])
-}
-
 /// Returns specifications as they are listed on the command line; nothing if there are none.
 fn list(specs: &[impl ToString]) -> Option<String> {
     let specs: Vec<String> = specs.iter().map(ToString::to_string).collect();
     (!specs.is_empty()).then(|| specs.join(","))
-}
-
-/// Reads ways of prefetching.
-fn ways(text: &str) -> Result<Vec<Set>> {
-    let way = |name: &String| {
-        let way = parse_prefetch(name, 0)?;
-        Ok(Set::plain(move |m| m.prefetch = way.clone()))
-    };
-    split_list(text).iter().map(way).collect()
-}
-
-/// Reads `vm.page-cluster`, for machines that read ahead as the kernel does.
-fn page_cluster(text: &str) -> Result<Set> {
-    let number = whole(0..=10_u32)(text)?;
-    Ok(Set::plain(move |m| {
-        if let Prefetch::Readahead { cluster, .. } = &mut m.prefetch {
-            *cluster = number;
-        }
-    }))
-}
-
-/// Reads a number of threads. That a program has none is an error of its own.
-fn threads(text: &str) -> Result<Set> {
-    let threads = whole(0..=u32::MAX)(text)?;
-    Ok(Set::new(move |choice, _| {
-        if threads == 0 {
-            let none = "a program has at least one thread; ‘threads’ 0 is none";
-            return Err(Error::usage(none));
-        }
-        choice.machine.threads = Some(threads);
-        Ok(())
-    }))
-}
-
-/// Reads the name of an order.
-fn order(text: &str) -> Result<Set> {
-    let known = Order::named().into_iter().find(|(name, _)| *name == text);
-    let (_, order) = known.ok_or_else(|| {
-        let names = Order::named().map(|(name, _)| name).join(", ");
-        Error::usage(format!("there is no order `{text}`; there are: {names}"))
-    })?;
-    Ok(Set::plain(move |m| m.tier.timing.order = order))
-}
-
-/// Reads an amount of DRAM.
-fn dram(text: &str) -> Result<Set> {
-    let dram = Dram::parse(text)?;
-    Ok(Set::new(move |choice, _| {
-        choice.dram = dram;
-        Ok(())
-    }))
-}
-
-/// Reads the name of a memory.
-fn memory(name: &str) -> Result<Set> {
-    let name = name.to_owned();
-    Ok(Set::new(move |choice, catalogue| {
-        choice.machine.tier = match &*name {
-            Tier::UNTIMED => Tier::untimed(),
-            name => technology(catalogue, name)?,
-        };
-        Ok(())
-    }))
-}
-
-/// Reads the name and the size of a memory between DRAM and the tier.
-fn middle(text: &str) -> Result<Set> {
-    if text == "none" {
-        return Ok(Set::plain(|m: &mut PageMachine| m.middle = None));
-    }
-    let (name, size) = text.split_once(':').ok_or_else(|| {
-        Error::usage(format!(
-            "`{text}` is no memory with its size; write it as pcm:25%, dram:64M or none"
-        ))
-    })?;
-    let (name, size) = (name.to_owned(), Dram::parse(size)?);
-    Ok(Set::new(move |choice, catalogue| {
-        let tier = technology(catalogue, &name)?;
-        choice.middle = Some(size);
-        choice.machine.middle = Some(Middle {
-            name: tier.name,
-            timing: tier.timing,
-            pages: 0,
-        });
-        Ok(())
-    }))
-}
-
-fn place(path: &str) -> Result<Set> {
-    let placement = Placement::load(path.as_ref())?;
-    Ok(Set::plain(move |machine: &mut PageMachine| {
-        machine.place = Some(placement.clone())
-    }))
-}
-
-/// Returns the tier of a technology.
-fn technology(catalogue: &Catalogue, name: &str) -> Result<Tier> {
-    let technology = catalogue.get_for(name, |technology| technology.timing().is_ok())?;
-    let picos = |figure: &Option<Figure<Nanos>>| Some(figure.as_ref()?.value.0 * 1000);
-    Ok(Tier {
-        name: technology.name.clone(),
-        timing: technology.timing()?,
-        devices: 1,
-        energy: Energy::of(technology, terrace_device::Unit::Page),
-        line_energy: Energy::of(technology, terrace_device::Unit::Line),
-        endurance: technology.endurance.as_ref().map(|figure| figure.value),
-        rated: None,
-        pages: None,
-        line_ps: picos(&technology.line_read),
-        line_write_ps: picos(&technology.line_write),
-        untimed: false,
-    })
 }

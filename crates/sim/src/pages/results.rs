@@ -259,9 +259,9 @@ fn look() -> Vec<Field<Look>> {
         "reclaimed" Bytes |look| look.reclaimed.0;
         /// given back
         "given_back" Bytes |look| look.given_back.0;
-        /// why: quiet (few stalls), stalls (too many), resting (too many a while ago), saving (few
-        /// for not long enough), settled (as much DRAM as it should be), writes (the budget is
-        /// spent)
+        /// why: quiet (few stalls), stalls (too many), resting (too many a while ago), used (what
+        /// leaves comes straight back), saving (few for not long enough), settled (as much DRAM as
+        /// it should be), barren (nothing was found that could leave), writes (the budget is spent)
         "reason" None |look| look.reason.clone();
     }
 }
