@@ -35,6 +35,8 @@ impl Backend for Daemon {
                 watched_s: 100.0,
                 written: 4096,
                 reclaims: 7,
+                major_faults: 11,
+                oom_kills: 2,
                 ..Counts::default()
             },
             instances: vec![Instance {
@@ -57,6 +59,7 @@ impl Backend for Daemon {
             daemon: "0.1.0".to_owned(),
             started_ms: 1_700_000_000_000,
             time_ms: 1_700_000_100_000,
+            oom_kills: 3,
             tier: Tier {
                 memory: "zram".to_owned(),
                 size: 8 << 30,
@@ -200,6 +203,9 @@ fn metrics_are_those_of_the_daemon_while_it_answers() {
         "terrace_target_dram_bytes{target=\"postgres\"} 3221225472.0",
         "terrace_target_stall_seconds_total{target=\"postgres\"} 1.5",
         "terrace_target_written_bytes_total{target=\"postgres\"} 4096.0",
+        "terrace_target_major_faults_total{target=\"postgres\"} 11.0",
+        "terrace_target_oom_kills_total{target=\"postgres\"} 2.0",
+        "terrace_oom_kills_total 3.0",
         "terrace_target_stall_limit_ratio{target=\"postgres\"} 0.02",
         "terrace_target_write_share_bytes{target=\"postgres\"} -5.0",
         "terrace_tier_life_seconds 86400000.0",

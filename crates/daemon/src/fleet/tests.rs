@@ -27,6 +27,7 @@ struct Sim {
     /// What cannot be reclaimed.
     pinned: u64,
     written: u64,
+    counted: Counted,
     short: bool,
     is_empty: bool,
     fails: bool,
@@ -39,7 +40,15 @@ struct Open(Shared, PathBuf);
 
 impl Machine for Simulated {
     fn open(&mut self, group: &Path) -> machine::Opened {
-        lock(&self.0).opened += 1;
+        let mut world = lock(&self.0);
+        if let Some(sim) = world.services.get_mut(group) {
+            if sim.is_empty {
+                return Ok(None);
+            }
+            // What was counted before does not count.
+            sim.counted = Counted::default();
+        }
+        world.opened += 1;
         Ok(Some(Box::new(Open(Arc::clone(&self.0), group.to_owned()))))
     }
 }
@@ -92,6 +101,12 @@ impl Service for Open {
             Step::Hold => 0,
         };
         Ok(Moved { bytes, tried: 0 })
+    }
+
+    fn counted(&mut self) -> Counted {
+        let mut world = lock(&self.0);
+        let sim = world.services.get_mut(&self.1);
+        sim.map_or(Counted::default(), |sim| std::mem::take(&mut sim.counted))
     }
 }
 
@@ -305,6 +320,23 @@ fn what_is_gone_or_removed_is_left_alone_at_once() {
 }
 
 #[test]
+fn what_was_counted_during_a_step_of_a_group_that_is_gone_counts() {
+    let mut bench = Bench::with(&targets(&["a"], "dram = \"64M\""), &[("a", 0)]);
+    bench.run(4);
+    bench.change("a", |sim| sim.resident = 1 << 30);
+    bench.now.since += Duration::from_secs(2);
+    let jobs = bench.fleet.turn(bench.now);
+    assert_eq!(jobs.len(), 1);
+    bench.change("a", |sim| sim.counted.oom_kills = 1);
+    let none = [("a".to_owned(), Ok(vec![]))].into();
+    bench.fleet.found(&none, bench.now);
+    for job in jobs {
+        bench.fleet.done(job.perform(), bench.now);
+    }
+    assert_eq!(bench.fleet.status()[0].counts.oom_kills, 1);
+}
+
+#[test]
 fn what_fails_is_told_once_and_tried_again() {
     let mut bench = Bench::with(&targets(&["a"], "dram = \"64M\""), &[("a", 0)]);
     bench.change("a", |sim| sim.fails = true);
@@ -451,6 +483,40 @@ fn a_budget_is_kept_and_goes_on() {
     assert_eq!(first.fleet.ledger().share("a"), Some(full));
 }
 
+/// What happens to a target while it is counted.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// So many major faults, and so many kills.
+    Counted(u64, u64),
+    /// Time goes on.
+    Ticks(u64),
+    /// All its processes end, or others begin in the same group.
+    Empty(bool),
+    /// Its group is made anew, before the next look.
+    Restart,
+    /// It cannot be looked at.
+    Fails(bool),
+    /// Its goal is another one.
+    Reload(bool),
+}
+
+fn add_up(sum: &mut Counted, more: Counted) {
+    sum.major_faults += more.major_faults;
+    sum.oom_kills += more.oom_kills;
+}
+
+fn happenings() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        (0..1000u64, 0..3u64).prop_map(|(faults, kills)| Event::Counted(faults, kills)),
+        (1..30u64).prop_map(Event::Ticks),
+        any::<bool>().prop_map(Event::Empty),
+        Just(Event::Restart),
+        any::<bool>().prop_map(Event::Fails),
+        any::<bool>().prop_map(Event::Reload),
+    ];
+    prop::collection::vec(event, 1..40)
+}
+
 /// What a service shows at a look.
 fn looks() -> impl Strategy<Value = Vec<Seen>> {
     let seen = (
@@ -491,6 +557,10 @@ impl Service for Script {
     fn carry_out(&mut self, step: Step) -> Result<Moved, String> {
         lock(&self.1).push(step);
         Ok(Moved { bytes: 0, tried: 1 })
+    }
+
+    fn counted(&mut self) -> Counted {
+        Counted::default()
     }
 }
 
@@ -538,6 +608,46 @@ proptest! {
         }
         let carried = lock(&steps).clone();
         prop_assert_eq!(carried, by_hand(&policy, 1_000_000_000, &looks));
+    }
+
+    #[test]
+    fn what_is_counted_is_never_lost_or_taken_back(events in happenings()) {
+        let goal = |is_other| targets(&["a"], if is_other { "dram = \"64M\"" } else { SLOWDOWN });
+        let mut bench = Bench::with(&goal(false), &[("a", HALF)]);
+        // Opened.
+        bench.run(1);
+        let (mut wanted, mut last, mut inode) = (Counted::default(), Counts::default(), 1);
+        for event in events {
+            match event {
+                Event::Counted(faults, kills) => {
+                    let counted = Counted { major_faults: faults, oom_kills: kills };
+                    bench.change("a", |sim| add_up(&mut sim.counted, counted));
+                    if bench.fleet.status()[0].state == State::Running {
+                        add_up(&mut wanted, counted);
+                    }
+                }
+                Event::Ticks(ticks) => bench.run(ticks),
+                Event::Empty(is_empty) => bench.change("a", |sim| sim.is_empty = is_empty),
+                Event::Restart => {
+                    inode += 1;
+                    bench.find("a", inode);
+                }
+                Event::Fails(fails) => bench.change("a", |sim| sim.fails = fails),
+                Event::Reload(is_other) => {
+                    bench.fleet.reload(&configuration(&goal(is_other)), bench.now);
+                    bench.find("a", inode);
+                }
+            }
+            let counts = bench.fleet.status()[0].counts;
+            prop_assert!(counts.major_faults >= last.major_faults && counts.looks >= last.looks);
+            prop_assert!(counts.oom_kills >= last.oom_kills && counts.written >= last.written);
+            last = counts;
+        }
+        bench.change("a", |sim| (sim.is_empty, sim.fails) = (false, false));
+        bench.run(30);
+        let counts = bench.fleet.status()[0].counts;
+        let counted = Counted { major_faults: counts.major_faults, oom_kills: counts.oom_kills };
+        prop_assert_eq!(counted, wanted);
     }
 
     #[test]

@@ -87,14 +87,14 @@ fn only_root_changes_something() {
 
 #[test]
 fn a_version_that_is_not_spoken_is_named() {
-    let error = parse(br#"{"version":2,"request":"levitate"}"#).unwrap_err();
+    let error = parse(br#"{"version":3,"request":"levitate"}"#).unwrap_err();
     assert!(
-        error.contains("speaks version 1") && error.contains("in version 2"),
+        error.contains("speaks version 2") && error.contains("in version 3"),
         "{error}"
     );
-    let error = parse(br#"{"version":1,"request":"levitate"}"#).unwrap_err();
+    let error = parse(br#"{"version":2,"request":"levitate"}"#).unwrap_err();
     assert!(error.starts_with("there is no such request"), "{error}");
-    let known = parse(br#"{"version":1,"request":"status","more":[]}"#);
+    let known = parse(br#"{"version":2,"request":"status","more":[]}"#);
     assert_eq!(known, Ok(Request::Status), "fields may be added");
 }
 
@@ -124,7 +124,7 @@ fn silent_and_slow_peers_are_left() {
     deaf.set_write_timeout(Some(LONG)).unwrap();
     let begin = Instant::now();
     while deaf
-        .write_all(b"{\"version\":1,\"request\":\"status\"}\n")
+        .write_all(b"{\"version\":2,\"request\":\"status\"}\n")
         .is_ok()
         && asked < 1_000_000
     {

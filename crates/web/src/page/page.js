@@ -78,7 +78,9 @@
     made.append(name, element("td", target.goal));
     for (const text of running ? [bytes(dram), bytes(tier), away] : ["", "", ""]) made.append(element("td", text));
     made.append(element("td", running ? percent(stalled) : "", tooMuch ? "bad" : ""));
-    made.append(element("td", bytes(target.counts.written)));
+    made.append(element("td", bytes(target.counts.written)), element("td", String(target.counts.major_faults)));
+    const kills = target.counts.oom_kills;
+    made.append(element("td", String(kills), kills > 0 ? "bad" : ""));
     const picture = element("td");
     picture.append(line(target));
     const doing = target.trouble ?? (running ? target.instances.map((one) => one.doing).join("; ") : "waits for it");
@@ -94,7 +96,7 @@
     return made;
   };
 
-  const tier = ({ tier: it, daemon }) => {
+  const tier = ({ tier: it, daemon, oom_kills }) => {
     const pairs = [
       pair("tier", it.memory || "the machine's swap areas"),
       pair("in use", `${bytes(it.used)} of ${bytes(it.size)}`),
@@ -104,6 +106,7 @@
       const days = it.budget.life_days;
       pairs.push(pair("life at this rate", days === null ? "nothing was written" : `${Number((days / 365.25).toPrecision(3))} years`));
     }
+    pairs.push(pair("killed for want of memory", `${oom_kills} on this machine`));
     pairs.push(pair("terraced", daemon));
     at("tier").replaceChildren(...pairs);
   };
