@@ -147,6 +147,10 @@ pub fn text(known: &Known) -> String {
         None,
         f64::from(u8::from(up)),
     );
+    let lost = "Events of terraced that were lost before they were read";
+    counter(&mut registry, "events_lost", lost, known.lost);
+    let older = "Events that are too old to be shown on the page";
+    counter(&mut registry, "events_not_shown", older, known.older);
     // Of a daemon that does not answer nothing is known now.
     if let Some(status) = known.status.as_ref().filter(|_| up) {
         tier(&mut registry, status);

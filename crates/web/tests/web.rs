@@ -75,8 +75,8 @@ impl Backend for Daemon {
     }
 
     fn events(&self, after: u64, _: Duration) -> Events {
-        let event = Event {
-            number: 1,
+        let event = |number| Event {
+            number,
             time_ms: 1_700_000_090_000,
             target: Some("postgres".to_owned()),
             kind: Kind::GaveBack,
@@ -84,9 +84,9 @@ impl Backend for Daemon {
             text: HOSTILE.to_owned(),
         };
         Events {
-            events: if after == 0 { vec![event] } else { Vec::new() },
-            next: 1,
-            lost: 0,
+            events: (after.max(4) + 1..=207).map(event).collect(),
+            next: 207,
+            lost: 4_u64.saturating_sub(after),
         }
     }
 
@@ -206,6 +206,8 @@ fn metrics_are_those_of_the_daemon_while_it_answers() {
         "terrace_target_major_faults_total{target=\"postgres\"} 11.0",
         "terrace_target_oom_kills_total{target=\"postgres\"} 2.0",
         "terrace_oom_kills_total 3.0",
+        "terrace_events_lost_total 4.0",
+        "terrace_events_not_shown_total 3.0",
         "terrace_target_stall_limit_ratio{target=\"postgres\"} 0.02",
         "terrace_target_write_share_bytes{target=\"postgres\"} -5.0",
         "terrace_tier_life_seconds 86400000.0",
@@ -299,18 +301,58 @@ fn alerts_and_the_dashboard_name_metrics_that_there_are() {
     for name in names {
         assert!(there.contains(&name), "{name}");
     }
-    let checked = Command::new("promtool")
-        .args(["check", "rules"])
-        .arg(contributed("alerts.yml"))
-        .output();
-    match checked {
-        Ok(checked) => assert!(
-            checked.status.success(),
-            "{}",
-            String::from_utf8_lossy(&checked.stderr)
-        ),
-        Err(_) => eprintln!("SKIPPED: promtool is not there (Debian: apt-get install prometheus)"),
-    }
+    let expressions = dashboard_expressions(&dashboard);
+    assert!(expressions.len() > 15);
+    let rules = tempfile::tempdir().unwrap();
+    let rules = rules.path().join("dashboard.json");
+    // Rules may be JSON, which is YAML as well.
+    std::fs::write(&rules, recording(&expressions)).unwrap();
+    prometheus(&["check", "rules"], &rules);
+    prometheus(&["check", "rules"], &contributed("alerts.yml"));
+}
+
+/// Returns what the panels of the dashboard ask for.
+fn dashboard_expressions(dashboard: &str) -> Vec<String> {
+    let dashboard: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let asked = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().unwrap());
+    asked
+        .map(|one| one["expr"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Returns rules that record what is asked for.
+fn recording(expressions: &[String]) -> String {
+    let rules = expressions.iter().enumerate();
+    let rules: Vec<_> = rules
+        .map(|(at, expr)| serde_json::json!({ "record": format!("asked:{at}"), "expr": expr }))
+        .collect();
+    serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] }).to_string()
+}
+
+/// Has Prometheus' own tool look at a file, where it is there.
+fn prometheus(arguments: &[&str], file: &Path) {
+    let output = Command::new("promtool").args(arguments).arg(file).output();
+    let Ok(output) = output else {
+        eprintln!("SKIPPED: promtool is not there (Debian: apt-get install prometheus)");
+        return;
+    };
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn alerts_come_when_they_should() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/alerts.yml");
+    let rules = contributed("alerts.yml").canonicalize().unwrap();
+    let text = std::fs::read_to_string(tests).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let tests = directory.path().join("tests.yml");
+    std::fs::write(&tests, text.replace("RULES", rules.to_str().unwrap())).unwrap();
+    prometheus(&["test", "rules"], &tests);
 }
 
 #[test]
@@ -422,6 +464,8 @@ fn a_browser_draws_hostile_names_as_text() {
         "{drawn}"
     );
     assert!(drawn.contains("&lt;img src=x onerror="), "{drawn}");
+    let missing = "3 older events are not shown; 4 events were lost before terraced-web read them.";
+    assert!(drawn.contains(missing), "{drawn}");
     assert!(
         !drawn.contains("<img") && drawn.contains("<title>Terrace</title>"),
         "{drawn}"

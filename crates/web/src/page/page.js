@@ -119,6 +119,16 @@
     return made;
   };
 
+  // What the log leaves out.
+  const missing = ({ older, lost }) => {
+    const count = (number, what, one) => (number === 1 ? `1 ${one}` : `${number} ${what}`);
+    const said = [];
+    if (older > 0) said.push(`${count(older, "older events are", "older event is")} not shown`);
+    if (lost > 0) said.push(`${count(lost, "events were", "event was")} lost before terraced-web read them`);
+    at("missing").hidden = said.length === 0;
+    at("missing").textContent = said.length === 0 ? "" : `${said.join("; ")}.`;
+  };
+
   let lastEvent = "";
   const show = (known) => {
     at("trouble").hidden = known.trouble === null;
@@ -135,6 +145,7 @@
       lastEvent = newest;
       at("log").replaceChildren(...known.events.toReversed().map(event));
     }
+    missing(known);
     document.documentElement.dataset.drawn = String(status?.targets.length ?? 0);
   };
 
