@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,11 +18,23 @@ use terrace_daemon::protocol::{
 /// A name that is markup, a label of metrics, and a line of its own.
 const HOSTILE: &str = "<img src=x onerror=\"document.title='taken'\">\n{evil=\"1\"} 7\\";
 
-/// A daemon with two targets, of which one has a hostile name.
-struct Daemon;
+/// A daemon with two targets, of which one has a hostile name. Time stands still, or goes on by ten
+/// seconds with each question, while the other holds 1, 2 or 3 GiB in turn and stands still for 3, 2
+/// and 1 % of that time.
+#[derive(Default)]
+struct Daemon {
+    goes_on: bool,
+    asked: AtomicU64,
+}
 
 impl Backend for Daemon {
     fn status(&self) -> Result<Status, String> {
+        let asked = self
+            .asked
+            .fetch_add(u64::from(self.goes_on), Ordering::SeqCst);
+        let resident = if self.goes_on { asked % 3 + 1 } else { 3 };
+        let lost = |number: u64| 0.3 - 0.1 * (number % 3) as f64;
+        let stalled_s = 1.5 + (0..asked).map(lost).sum::<f64>();
         let running = Target {
             name: "postgres".to_owned(),
             means: "the unit postgresql.service".to_owned(),
@@ -31,8 +44,9 @@ impl Backend for Daemon {
             state: State::Running,
             share: Some(-5),
             counts: Counts {
-                stalled_s: 1.5,
-                watched_s: 100.0,
+                stalled_s,
+                watched_s: 100.0 + asked as f64 * 10.0,
+                looks: asked * 20,
                 written: 4096,
                 reclaims: 7,
                 major_faults: 11,
@@ -41,7 +55,7 @@ impl Backend for Daemon {
             },
             instances: vec![Instance {
                 group: "/system.slice/postgresql.service".to_owned(),
-                resident: 3 << 30,
+                resident: resident << 30,
                 swapped: 1 << 30,
                 stalled: 0.031,
                 doing: "gave back 128 MiB: stalls 3.1 % over 10 s, limit 2 %".to_owned(),
@@ -58,7 +72,7 @@ impl Backend for Daemon {
         Ok(Status {
             daemon: "0.1.0".to_owned(),
             started_ms: 1_700_000_000_000,
-            time_ms: 1_700_000_100_000,
+            time_ms: 1_700_000_100_000 + asked * 10_000,
             oom_kills: 3,
             tier: Tier {
                 memory: "zram".to_owned(),
@@ -124,7 +138,11 @@ impl Web {
     }
 
     fn daemon(&self) -> Server {
-        Server::start(&socket(self.directory.path()), None, Arc::new(Daemon)).unwrap()
+        self.serve(Daemon::default())
+    }
+
+    fn serve(&self, daemon: Daemon) -> Server {
+        Server::start(&socket(self.directory.path()), None, Arc::new(daemon)).unwrap()
     }
 
     /// Asks, and returns all that comes back.
@@ -365,6 +383,7 @@ fn nothing_can_be_changed() {
         "/metrics",
         "/status",
         "/history",
+        "/curves",
         "/page.js",
         "/style.css",
         "/changes",
@@ -383,7 +402,9 @@ fn nothing_can_be_changed() {
 #[test]
 fn a_page_of_another_name_reads_nothing() {
     let web = Web::start();
-    for path in ["/", "/metrics", "/status", "/changes"] {
+    for path in [
+        "/", "/metrics", "/status", "/history", "/curves", "/changes",
+    ] {
         let answer = web.ask("GET", path, "evil.example:9847");
         assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
         assert!(!body(&answer).contains("terrace"), "{answer}");
@@ -434,7 +455,10 @@ fn a_browser_draws_hostile_names_as_text() {
         .find(works)
         .expect("no browser found; install chromium");
     let mut web = Web::start();
-    let _daemon = web.daemon();
+    let _daemon = web.serve(Daemon {
+        goes_on: true,
+        ..Daemon::default()
+    });
     web.await_metric("terrace_up 1.0");
     let profile = tempfile::tempdir().unwrap();
     let drawing = Command::new(browser)
@@ -464,6 +488,19 @@ fn a_browser_draws_hostile_names_as_text() {
         "{drawn}"
     );
     assert!(drawn.contains("&lt;img src=x onerror="), "{drawn}");
+    // The curve has the means of neighbours; the sentence is that of one of its three levels.
+    for level in [
+        "1.5 GiB it stalled 3 %",
+        "2.5 GiB it stalled 2 %",
+        "2 GiB it stalled 1 %",
+    ] {
+        assert!(drawn.contains(&format!("At {level} (")), "{drawn}");
+    }
+    assert!(
+        drawn.contains("<circle") && drawn.contains("<p>At "),
+        "{drawn}"
+    );
+    assert!(drawn.contains("measured, last hour"), "{drawn}");
     let missing = "3 older events are not shown; 4 events were lost before terraced-web read them.";
     assert!(drawn.contains(missing), "{drawn}");
     assert!(

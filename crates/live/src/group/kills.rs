@@ -162,7 +162,9 @@ mod tests {
         let limits = [("memory.limit_in_bytes", 1), ("memory.max", 2)];
         let file = limits.iter().find(|(_, of)| *of == version).unwrap().0;
         fs::write(group.0.join(file), (16 << 20).to_string()).unwrap();
-        let mut kills = Kills::of(&Target::Cgroup(group.0.clone())).unwrap().unwrap();
+        let mut kills = Kills::of(&Target::Cgroup(group.0.clone()))
+            .unwrap()
+            .unwrap();
         let before = on_machine();
         group.run("exit 0");
         assert_eq!(kills.since(), 0, "nothing was killed");
