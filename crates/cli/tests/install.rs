@@ -143,7 +143,10 @@ fn the_daemon_is_installed_with_its_units_and_removed_without_its_configuration(
     let unit = text("usr/lib/systemd/system/terraced.service");
     assert!(unit.contains("ExecStart=/usr/sbin/terraced\n"), "{unit}");
     assert!(unit.contains("ExecReload=/usr/bin/terrace reload\n"));
-    assert!(text("usr/lib/systemd/system/terraced-web.service").contains("ExecStart=/usr/bin/terraced-web\n"));
+    assert!(
+        text("usr/lib/systemd/system/terraced-web.service")
+            .contains("ExecStart=/usr/bin/terraced-web\n")
+    );
     let group = text("usr/lib/sysusers.d/terrace.conf");
     assert!(group.lines().any(|line| line == "g terrace -"), "{group}");
 

@@ -15,6 +15,7 @@ use signal_hook::iterator::Signals;
 use terrace_base::block::swaps::active;
 use terrace_base::error::shown;
 use terrace_base::{Context, Error, Result};
+use terrace_live::group::kills;
 
 use crate::board::Board;
 use crate::configuration::{By, Configuration};
@@ -205,6 +206,8 @@ struct Daemon {
     board: Arc<Board>,
     /// Time between two signs of life that systemd waits for.
     watchdog: Option<Duration>,
+    /// Kills of the kernel on this machine before the daemon began.
+    kills: u64,
 }
 
 impl Daemon {
@@ -236,6 +239,7 @@ impl Daemon {
             steps: 0,
             board: Arc::default(),
             watchdog: sd_notify::watchdog_enabled().map(|time| time / 3),
+            kills: kills::on_machine(),
         };
         if let Some(wrong) = wrong {
             daemon.tell(Kind::Trouble, Priority::Warning, &wrong);
@@ -343,6 +347,7 @@ impl Daemon {
             daemon: env!("CARGO_PKG_VERSION").into(),
             started_ms: self.started_ms,
             time_ms: now.wall_ms,
+            oom_kills: kills::on_machine().saturating_sub(self.kills),
             tier: Tier {
                 memory: shown(&self.configuration.tier.name),
                 size: areas.iter().map(|area| area.size.0).sum(),

@@ -162,6 +162,8 @@ fn a_configuration_is_read_again_or_refused_as_a_whole() {
         error.contains("a.toml, line 7: there is no key `slowdon`"),
         "{error}"
     );
+    place.told("RELOADING=1");
+    place.told("READY=1");
     let names = |place: &Place| {
         let targets = place.client().status().unwrap().targets;
         targets

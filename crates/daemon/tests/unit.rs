@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Units, and the most that each may be exposed, in tenths.
-const UNITS: [(&str, &str); 3] = [("terraced", "50"), ("terraced-web", "15"), ("terraced-tier", "70")];
+const UNITS: [(&str, &str); 3] = [
+    ("terraced", "50"),
+    ("terraced-web", "15"),
+    ("terraced-tier", "70"),
+];
 
 /// Writes a unit as if it were installed, with a program that is installed here.
 fn installed(unit: &str, directory: &Path) -> PathBuf {

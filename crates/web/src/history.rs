@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
-use terrace_daemon::protocol::{Status, Target};
+use terrace_daemon::protocol::{Counts, Status, Target};
+
+use crate::curve::{Level, levels};
 
 /// Milliseconds between two points.
 const EVERY: u64 = 10_000;
 /// Points of a target: an hour.
 const POINTS: usize = 360;
 
-/// What a target was like at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// What a target was like at a moment, and since the point before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Point {
     /// Milliseconds since 1970.
     pub time_ms: u64,
@@ -19,16 +21,23 @@ pub struct Point {
     pub resident: u64,
     /// Bytes in the tier.
     pub swapped: u64,
-    /// Share of the time since the point before that it stood still for memory.
-    pub stalled: f64,
+    /// Bytes in DRAM since the point before: the mean of both ends.
+    pub held: u64,
+    /// Time since the point before in which it stood still for memory, in seconds.
+    pub stalled_s: f64,
+    /// Time over which that was looked at, in seconds; 0 at the first point, and while the target is
+    /// not there.
+    pub watched_s: f64,
+    /// Looks within that time.
+    pub looks: u64,
 }
 
 /// The last hour of all targets that there are.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     points: BTreeMap<String, VecDeque<Point>>,
-    /// Sums of each target at its last point: time that it stood still, and that it was watched.
-    sums: BTreeMap<String, (f64, f64)>,
+    /// Counts of each target at its last point.
+    counts: BTreeMap<String, Counts>,
     last: Option<u64>,
 }
 
@@ -46,24 +55,34 @@ impl History {
         self.last = Some(now);
         let there = |name: &String| status.targets.iter().any(|it| it.name == *name);
         self.points.retain(|name, _| there(name));
-        self.sums.retain(|name, _| there(name));
+        self.counts.retain(|name, _| there(name));
         for target in &status.targets {
             self.add_target(target, now);
         }
     }
 
     fn add_target(&mut self, target: &Target, time_ms: u64) {
-        let sums = (target.counts.stalled_s, target.counts.watched_s);
-        let before = self.sums.insert(target.name.clone(), sums);
-        let points = self.points.entry(target.name.clone()).or_default();
+        let name = || target.name.clone();
+        let before = self.counts.insert(name(), target.counts);
+        let since = before.map(|before| since(&before, &target.counts));
+        let since = since.unwrap_or_default();
+        let resident = target.instances.iter().map(|it| it.resident).sum();
+        let points = self.points.entry(name()).or_default();
+        let held = match points.back() {
+            Some(last) => last.resident.midpoint(resident),
+            None => resident,
+        };
         if points.len() == POINTS {
             points.pop_front();
         }
         points.push_back(Point {
             time_ms,
-            resident: target.instances.iter().map(|it| it.resident).sum(),
+            resident,
             swapped: target.instances.iter().map(|it| it.swapped).sum(),
-            stalled: before.map_or(0.0, |before| share(before, sums)),
+            held,
+            stalled_s: since.stalled_s,
+            watched_s: since.watched_s,
+            looks: since.looks,
         });
     }
 
@@ -71,24 +90,36 @@ impl History {
     pub fn points(&self) -> &BTreeMap<String, VecDeque<Point>> {
         &self.points
     }
+
+    /// Returns the levels of DRAM of each target, with how much it stood still at each.
+    pub fn curves(&self) -> BTreeMap<&str, Vec<Level>> {
+        let all = self.points.iter();
+        all.map(|(name, points)| (name.as_str(), levels(points.iter())))
+            .collect()
+    }
 }
 
-/// The share of the time between two sums that was lost. A daemon that was started again counts
-/// from zero.
-fn share((lost, watched): (f64, f64), (lost_now, watched_now): (f64, f64)) -> f64 {
-    let (lost, watched) = match watched_now < watched {
-        true => (lost_now, watched_now),
-        false => (lost_now - lost, watched_now - watched),
-    };
-    match watched > 0.0 {
-        true => (lost / watched).clamp(0.0, 1.0),
-        false => 0.0,
+/// Returns what was counted between two moments. A daemon that was started again counts from zero.
+fn since(before: &Counts, now: &Counts) -> Counts {
+    let sums = |counts: &Counts| [counts.stalled_s, counts.watched_s, counts.looks as f64];
+    let is_anew = sums(now)
+        .iter()
+        .zip(sums(before))
+        .any(|(now, before)| *now < before);
+    if is_anew {
+        return *now;
+    }
+    Counts {
+        stalled_s: now.stalled_s - before.stalled_s,
+        watched_s: now.watched_s - before.watched_s,
+        looks: now.looks - before.looks,
+        ..Counts::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use terrace_daemon::protocol::{Counts, Instance};
+    use terrace_daemon::protocol::Instance;
 
     use super::*;
 
@@ -98,6 +129,7 @@ mod tests {
             counts: Counts {
                 stalled_s,
                 watched_s: time_ms as f64 / 1000.0,
+                looks: time_ms / 500,
                 ..Counts::default()
             },
             instances: [5, 6]
@@ -125,7 +157,11 @@ mod tests {
         assert_eq!(points.len(), 360);
         assert_eq!(points[0].time_ms, 4_990_000 - 3_590_000);
         assert_eq!(points[7].resident, 11);
-        assert!((points[7].stalled - 0.02).abs() < 1e-9);
+        assert_eq!((points[7].looks, points[7].watched_s), (20, 10.0));
+        assert!((points[7].stalled_s - 0.2).abs() < 1e-9);
+        let level = history.curves()["a"][0];
+        assert_eq!((level.looks, level.dram), (7200, 11.0));
+        assert!((level.stalled - 0.02).abs() < 1e-9);
     }
 
     #[test]
@@ -141,7 +177,32 @@ mod tests {
 
     #[test]
     fn a_daemon_that_began_anew_counts_from_zero() {
-        assert_eq!(share((50.0, 1000.0), (1.0, 10.0)), 0.1);
-        assert_eq!(share((50.0, 1000.0), (50.0, 1000.0)), 0.0);
+        let counts = |stalled_s, watched_s, looks| Counts {
+            stalled_s,
+            watched_s,
+            looks,
+            ..Counts::default()
+        };
+        let before = counts(50.0, 1000.0, 2000);
+        let anew = counts(1.0, 10.0, 20);
+        assert_eq!(since(&before, &anew), anew);
+        // One that looks seldom, and ran for longer.
+        let seldom = counts(51.0, 1010.0, 1999);
+        assert_eq!(since(&before, &seldom), seldom);
+        assert_eq!(since(&before, &before), Counts::default());
+        assert_eq!(since(&before, &counts(51.0, 1010.0, 2020)), anew);
+    }
+
+    #[test]
+    fn dram_between_two_points_is_their_mean() {
+        let mut history = History::default();
+        let mut status = status(0, &["a"], 0.0);
+        history.add(&status);
+        assert_eq!(history.points()["a"][0].watched_s, 0.0);
+        status.time_ms = 10_000;
+        status.targets[0].instances[0].resident = 25;
+        history.add(&status);
+        let last = history.points()["a"][1];
+        assert_eq!((last.resident, last.held), (31, 21));
     }
 }

@@ -102,6 +102,18 @@ const COUNTERS: &[Figure] = &[
         Some(it.counts.returned as f64)
     }),
     (
+        "major_faults",
+        "Major faults of its processes: memory came back from the tier or from files",
+        None,
+        |it| Some(it.counts.major_faults as f64),
+    ),
+    (
+        "oom_kills",
+        "Processes of its groups that the kernel has killed for want of memory",
+        None,
+        |it| Some(it.counts.oom_kills as f64),
+    ),
+    (
         "unpaid_looks",
         "Looks at which the budget of writes was spent",
         None,
@@ -135,6 +147,10 @@ pub fn text(known: &Known) -> String {
         None,
         f64::from(u8::from(up)),
     );
+    let lost = "Events of terraced that were lost before they were read";
+    counter(&mut registry, "events_lost", lost, known.lost);
+    let older = "Events that are too old to be shown on the page";
+    counter(&mut registry, "events_not_shown", older, known.older);
     // Of a daemon that does not answer nothing is known now.
     if let Some(status) = known.status.as_ref().filter(|_| up) {
         tier(&mut registry, status);
@@ -154,6 +170,8 @@ fn tier(registry: &mut Registry, status: &Status) {
         SECONDS,
         started,
     );
+    let kills = "Processes of the machine that the kernel has killed for want of memory";
+    counter(registry, "oom_kills", kills, status.oom_kills);
     let tier = &status.tier;
     gauge(
         registry,
@@ -182,7 +200,7 @@ fn tier(registry: &mut Registry, status: &Status) {
         budget.common as f64,
     );
     if let Some(days) = budget.life_days {
-        let life = "Time that the drive lasts from now on at the present rate of writes";
+        let life = "Time that a new drive lasts at the mean rate of writes since terraced began";
         gauge(registry, "tier_life", life, SECONDS, days * DAY);
     }
 }
@@ -191,6 +209,12 @@ fn gauge(registry: &mut Registry, name: &str, help: &str, unit: Option<&str>, va
     let gauge = Number::default();
     gauge.set(value);
     register(registry, name, help, unit, gauge);
+}
+
+fn counter(registry: &mut Registry, name: &str, help: &str, value: u64) {
+    let counter = Sum::default();
+    counter.inc_by(value as f64);
+    register(registry, name, help, None, counter);
 }
 
 fn register(

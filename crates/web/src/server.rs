@@ -44,6 +44,7 @@ pub fn router(source: Source) -> Router {
         .route("/metrics", get(metrics))
         .route("/status", get(status))
         .route("/history", get(history))
+        .route("/curves", get(curves))
         .route("/changes", get(changes))
         .layer(from_fn(only_by_number))
         .layer(map_response(with_headers))
@@ -63,6 +64,10 @@ async fn status(State(source): State<Source>) -> impl IntoResponse {
 
 async fn history(State(source): State<Source>) -> impl IntoResponse {
     json(source.history().points())
+}
+
+async fn curves(State(source): State<Source>) -> impl IntoResponse {
+    json(&source.history().curves())
 }
 
 fn json(value: &impl Serialize) -> ([(HeaderName, &'static str); 1], String) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use terrace_base::{Context, Result, lock};
-use terrace_daemon::protocol::{Client, Event, Status};
+use terrace_daemon::protocol::{Client, Event, Events, Status};
 use tokio::sync::watch;
 
 use crate::history::History;
@@ -26,6 +26,21 @@ pub struct Known {
     pub trouble: Option<String>,
     /// The last events, the oldest first.
     pub events: Vec<Event>,
+    /// Older events, which were read and are no longer kept.
+    pub older: u64,
+    /// Events that the daemon no longer had when it was asked for them.
+    pub lost: u64,
+}
+
+impl Known {
+    /// Adds what has happened.
+    fn add(&mut self, events: Events) {
+        self.lost += events.lost;
+        self.events.extend(events.events);
+        let more = self.events.len().saturating_sub(EVENTS);
+        self.events.drain(..more);
+        self.older += more as u64;
+    }
 }
 
 /// The source of all that is served.
@@ -114,9 +129,43 @@ impl Asking {
         self.next = events.next;
         lock(&self.history).add(&status);
         self.known.status = Some(status);
-        self.known.events.extend(events.events);
-        let more = self.known.events.len().saturating_sub(EVENTS);
-        self.known.events.drain(..more);
+        self.known.add(events);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use terrace_daemon::protocol::Kind;
+
+    use super::*;
+
+    fn event(number: u64) -> Event {
+        Event {
+            number,
+            time_ms: 0,
+            target: None,
+            kind: Kind::Daemon,
+            bytes: 0,
+            text: String::new(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_event_is_shown_or_counted(answers in prop::collection::vec((0..500u64, 0..3u64), 0..8)) {
+            let (mut known, mut all, mut number) = (Known::default(), Vec::new(), 0);
+            for (count, lost) in &answers {
+                number += lost;
+                let events: Vec<Event> = (number + 1..=number + count).map(event).collect();
+                number += count;
+                all.extend(events.clone());
+                known.add(Events { events, next: number, lost: *lost });
+            }
+            let shown = all.len().min(EVENTS);
+            prop_assert_eq!(&known.events[..], &all[all.len() - shown..]);
+            prop_assert_eq!(known.events.len() as u64 + known.older + known.lost, number);
+        }
     }
 }

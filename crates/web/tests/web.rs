@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,11 +18,23 @@ use terrace_daemon::protocol::{
 /// A name that is markup, a label of metrics, and a line of its own.
 const HOSTILE: &str = "<img src=x onerror=\"document.title='taken'\">\n{evil=\"1\"} 7\\";
 
-/// A daemon with two targets, of which one has a hostile name.
-struct Daemon;
+/// A daemon with two targets, of which one has a hostile name. Time stands still, or goes on by ten
+/// seconds with each question, while the other holds 1, 2 or 3 GiB in turn and stands still for 3, 2
+/// and 1 % of that time.
+#[derive(Default)]
+struct Daemon {
+    goes_on: bool,
+    asked: AtomicU64,
+}
 
 impl Backend for Daemon {
     fn status(&self) -> Result<Status, String> {
+        let asked = self
+            .asked
+            .fetch_add(u64::from(self.goes_on), Ordering::SeqCst);
+        let resident = if self.goes_on { asked % 3 + 1 } else { 3 };
+        let lost = |number: u64| 0.3 - 0.1 * (number % 3) as f64;
+        let stalled_s = 1.5 + (0..asked).map(lost).sum::<f64>();
         let running = Target {
             name: "postgres".to_owned(),
             means: "the unit postgresql.service".to_owned(),
@@ -31,15 +44,18 @@ impl Backend for Daemon {
             state: State::Running,
             share: Some(-5),
             counts: Counts {
-                stalled_s: 1.5,
-                watched_s: 100.0,
+                stalled_s,
+                watched_s: 100.0 + asked as f64 * 10.0,
+                looks: asked * 20,
                 written: 4096,
                 reclaims: 7,
+                major_faults: 11,
+                oom_kills: 2,
                 ..Counts::default()
             },
             instances: vec![Instance {
                 group: "/system.slice/postgresql.service".to_owned(),
-                resident: 3 << 30,
+                resident: resident << 30,
                 swapped: 1 << 30,
                 stalled: 0.031,
                 doing: "gave back 128 MiB: stalls 3.1 % over 10 s, limit 2 %".to_owned(),
@@ -56,7 +72,8 @@ impl Backend for Daemon {
         Ok(Status {
             daemon: "0.1.0".to_owned(),
             started_ms: 1_700_000_000_000,
-            time_ms: 1_700_000_100_000,
+            time_ms: 1_700_000_100_000 + asked * 10_000,
+            oom_kills: 3,
             tier: Tier {
                 memory: "zram".to_owned(),
                 size: 8 << 30,
@@ -72,8 +89,8 @@ impl Backend for Daemon {
     }
 
     fn events(&self, after: u64, _: Duration) -> Events {
-        let event = Event {
-            number: 1,
+        let event = |number| Event {
+            number,
             time_ms: 1_700_000_090_000,
             target: Some("postgres".to_owned()),
             kind: Kind::GaveBack,
@@ -81,9 +98,9 @@ impl Backend for Daemon {
             text: HOSTILE.to_owned(),
         };
         Events {
-            events: if after == 0 { vec![event] } else { Vec::new() },
-            next: 1,
-            lost: 0,
+            events: (after.max(4) + 1..=207).map(event).collect(),
+            next: 207,
+            lost: 4_u64.saturating_sub(after),
         }
     }
 
@@ -121,7 +138,11 @@ impl Web {
     }
 
     fn daemon(&self) -> Server {
-        Server::start(&socket(self.directory.path()), None, Arc::new(Daemon)).unwrap()
+        self.serve(Daemon::default())
+    }
+
+    fn serve(&self, daemon: Daemon) -> Server {
+        Server::start(&socket(self.directory.path()), None, Arc::new(daemon)).unwrap()
     }
 
     /// Asks, and returns all that comes back.
@@ -200,6 +221,11 @@ fn metrics_are_those_of_the_daemon_while_it_answers() {
         "terrace_target_dram_bytes{target=\"postgres\"} 3221225472.0",
         "terrace_target_stall_seconds_total{target=\"postgres\"} 1.5",
         "terrace_target_written_bytes_total{target=\"postgres\"} 4096.0",
+        "terrace_target_major_faults_total{target=\"postgres\"} 11.0",
+        "terrace_target_oom_kills_total{target=\"postgres\"} 2.0",
+        "terrace_oom_kills_total 3.0",
+        "terrace_events_lost_total 4.0",
+        "terrace_events_not_shown_total 3.0",
         "terrace_target_stall_limit_ratio{target=\"postgres\"} 0.02",
         "terrace_target_write_share_bytes{target=\"postgres\"} -5.0",
         "terrace_tier_life_seconds 86400000.0",
@@ -293,18 +319,58 @@ fn alerts_and_the_dashboard_name_metrics_that_there_are() {
     for name in names {
         assert!(there.contains(&name), "{name}");
     }
-    let checked = Command::new("promtool")
-        .args(["check", "rules"])
-        .arg(contributed("alerts.yml"))
-        .output();
-    match checked {
-        Ok(checked) => assert!(
-            checked.status.success(),
-            "{}",
-            String::from_utf8_lossy(&checked.stderr)
-        ),
-        Err(_) => eprintln!("SKIPPED: promtool is not there (Debian: apt-get install prometheus)"),
-    }
+    let expressions = dashboard_expressions(&dashboard);
+    assert!(expressions.len() > 15);
+    let rules = tempfile::tempdir().unwrap();
+    let rules = rules.path().join("dashboard.json");
+    // Rules may be JSON, which is YAML as well.
+    std::fs::write(&rules, recording(&expressions)).unwrap();
+    prometheus(&["check", "rules"], &rules);
+    prometheus(&["check", "rules"], &contributed("alerts.yml"));
+}
+
+/// Returns what the panels of the dashboard ask for.
+fn dashboard_expressions(dashboard: &str) -> Vec<String> {
+    let dashboard: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let asked = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().unwrap());
+    asked
+        .map(|one| one["expr"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Returns rules that record what is asked for.
+fn recording(expressions: &[String]) -> String {
+    let rules = expressions.iter().enumerate();
+    let rules: Vec<_> = rules
+        .map(|(at, expr)| serde_json::json!({ "record": format!("asked:{at}"), "expr": expr }))
+        .collect();
+    serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] }).to_string()
+}
+
+/// Has Prometheus' own tool look at a file, where it is there.
+fn prometheus(arguments: &[&str], file: &Path) {
+    let output = Command::new("promtool").args(arguments).arg(file).output();
+    let Ok(output) = output else {
+        eprintln!("SKIPPED: promtool is not there (Debian: apt-get install prometheus)");
+        return;
+    };
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn alerts_come_when_they_should() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/alerts.yml");
+    let rules = contributed("alerts.yml").canonicalize().unwrap();
+    let text = std::fs::read_to_string(tests).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let tests = directory.path().join("tests.yml");
+    std::fs::write(&tests, text.replace("RULES", rules.to_str().unwrap())).unwrap();
+    prometheus(&["test", "rules"], &tests);
 }
 
 #[test]
@@ -317,6 +383,7 @@ fn nothing_can_be_changed() {
         "/metrics",
         "/status",
         "/history",
+        "/curves",
         "/page.js",
         "/style.css",
         "/changes",
@@ -335,7 +402,9 @@ fn nothing_can_be_changed() {
 #[test]
 fn a_page_of_another_name_reads_nothing() {
     let web = Web::start();
-    for path in ["/", "/metrics", "/status", "/changes"] {
+    for path in [
+        "/", "/metrics", "/status", "/history", "/curves", "/changes",
+    ] {
         let answer = web.ask("GET", path, "evil.example:9847");
         assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
         assert!(!body(&answer).contains("terrace"), "{answer}");
@@ -386,7 +455,10 @@ fn a_browser_draws_hostile_names_as_text() {
         .find(works)
         .expect("no browser found; install chromium");
     let mut web = Web::start();
-    let _daemon = web.daemon();
+    let _daemon = web.serve(Daemon {
+        goes_on: true,
+        ..Daemon::default()
+    });
     web.await_metric("terrace_up 1.0");
     let profile = tempfile::tempdir().unwrap();
     let drawing = Command::new(browser)
@@ -416,6 +488,21 @@ fn a_browser_draws_hostile_names_as_text() {
         "{drawn}"
     );
     assert!(drawn.contains("&lt;img src=x onerror="), "{drawn}");
+    // The curve has the means of neighbours; the sentence is that of one of its three levels.
+    for level in [
+        "1.5 GiB it stalled 3 %",
+        "2.5 GiB it stalled 2 %",
+        "2 GiB it stalled 1 %",
+    ] {
+        assert!(drawn.contains(&format!("At {level} (")), "{drawn}");
+    }
+    assert!(
+        drawn.contains("<circle") && drawn.contains("<p>At "),
+        "{drawn}"
+    );
+    assert!(drawn.contains("measured, last hour"), "{drawn}");
+    let missing = "3 older events are not shown; 4 events were lost before terraced-web read them.";
+    assert!(drawn.contains(missing), "{drawn}");
     assert!(
         !drawn.contains("<img") && drawn.contains("<title>Terrace</title>"),
         "{drawn}"

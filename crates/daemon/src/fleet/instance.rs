@@ -7,7 +7,7 @@ use terrace_base::Bytes;
 use terrace_base::error::shown;
 use terrace_policy::control::{Controller, Decision, Moved, Seen, Spec, Step};
 
-use super::{AGAIN, Machine, Now, Service};
+use super::{AGAIN, Counted, Machine, Now, Service};
 use crate::configuration::{Goal, Percent};
 use crate::protocol;
 use crate::targets::Group;
@@ -88,6 +88,8 @@ pub(super) struct Instance {
     quiet: u32,
     /// Whether the budget of writes pays for no more than the last step.
     is_cut: bool,
+    /// What was counted at the last look.
+    counted: Counted,
     /// The last looks: the time that passed before each, and the part of it that stalled.
     window: VecDeque<(Duration, Duration)>,
 }
@@ -106,6 +108,7 @@ impl Instance {
             looked: now.since,
             quiet: 0,
             is_cut: false,
+            counted: Counted::default(),
             seen: Seen::default(),
             window: VecDeque::new(),
         }
@@ -142,7 +145,10 @@ impl Instance {
             }
         };
         self.due = now.since + AGAIN;
-        let Some(mut seen) = service.look()? else {
+        let seen = service.look();
+        // Also of one that has just ended: it may have been killed.
+        self.counted = service.counted();
+        let Some(mut seen) = seen? else {
             return Ok(self.empty());
         };
         self.place = Place::Open(service);
@@ -164,6 +170,19 @@ impl Instance {
             },
         );
         Ok(Some(seen))
+    }
+
+    /// Returns what was counted since this was asked last, up to the last look.
+    pub fn counted(&mut self) -> Counted {
+        std::mem::take(&mut self.counted)
+    }
+
+    /// Returns what was counted since the last look, of an instance that is gone.
+    pub fn counted_at_last(self) -> Counted {
+        match self.place {
+            Place::Open(mut service) => service.counted(),
+            _ => Counted::default(),
+        }
     }
 
     /// Notes that there is no process.

@@ -5,6 +5,7 @@ use std::thread;
 
 use terrace_base::error::Kind;
 use terrace_live::control;
+use terrace_live::group::kills::Kills;
 use terrace_live::group::target::Target;
 use terrace_policy::control::{Moved, Seen, Step};
 
@@ -21,6 +22,18 @@ pub trait Service: Send {
     /// # Errors
     /// A sentence, if it cannot be done.
     fn carry_out(&mut self, step: Step) -> Result<Moved, String>;
+
+    /// Returns what was counted of it since this was asked last.
+    fn counted(&mut self) -> Counted;
+}
+
+/// What is counted of a service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Major faults of its processes.
+    pub major_faults: u64,
+    /// Processes of its group that the kernel has killed for want of memory.
+    pub oom_kills: u64,
 }
 
 /// A service that was opened, or none, or why there is none.
@@ -43,7 +56,12 @@ impl Machine for Live {
     fn open(&mut self, group: &Path) -> Opened {
         let target = Target::Cgroup(group.to_owned());
         match control::Service::open(&target, &self.0) {
-            Ok(service) => Ok(Some(Box::new(Kept(Some(service))))),
+            Ok(service) => Ok(Some(Box::new(Kept {
+                service: Some(service),
+                // One that has ended meanwhile is noticed at the next look.
+                kills: Kills::of(&target).unwrap_or(None),
+                major_faults: 0,
+            }))),
             // The group has no process, or is gone.
             Err(e) if e.kind == Kind::Usage => Ok(None),
             Err(e) => Err(e.to_string()),
@@ -53,17 +71,23 @@ impl Machine for Live {
 
 /// A service of this machine. To let one go can take long, as threads of it have to end: nobody
 /// waits for that.
-struct Kept(Option<control::Service>);
+struct Kept {
+    service: Option<control::Service>,
+    kills: Option<Kills>,
+    /// The sum when it was asked for last.
+    major_faults: u64,
+}
 
 impl Kept {
     fn service(&mut self) -> &mut control::Service {
-        self.0.as_mut().expect("it is there until it is dropped")
+        let service = self.service.as_mut();
+        service.expect("it is there until it is dropped")
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        let service = self.0.take();
+        let service = self.service.take();
         let thread = thread::Builder::new().name("terraced-leave".into());
         // Without a thread it is let go here.
         let _ = thread.stack_size(128 << 10).spawn(move || drop(service));
@@ -82,5 +106,14 @@ impl Service for Kept {
             return Err("the tier is full; make it larger, or take targets out".into());
         }
         Ok(carried.moved())
+    }
+
+    fn counted(&mut self) -> Counted {
+        let sum = self.service().major_faults().max(self.major_faults);
+        let before = std::mem::replace(&mut self.major_faults, sum);
+        Counted {
+            major_faults: sum - before,
+            oom_kills: self.kills.as_mut().map_or(0, Kills::since),
+        }
     }
 }

@@ -23,7 +23,7 @@ use crate::targets::{Found, Group};
 pub use instance::{Done, Job};
 use instance::{Instance, Place};
 pub use ledger::{Kept, Ledger};
-pub use machine::{Live, Machine, Service};
+pub use machine::{Counted, Live, Machine, Service};
 use teller::Teller;
 pub use teller::Told;
 
@@ -59,24 +59,27 @@ enum Stage {
 }
 
 impl Followed {
-    fn new(asked: configuration::Target) -> Self {
+    /// Follows a target, whose counts go on from those of before.
+    fn new(asked: configuration::Target, counts: Counts) -> Self {
         let policy = asked.goal.policy();
         Self {
             policy: policy.expect("the configuration was checked"),
             asked,
             instances: Vec::new(),
-            counts: Counts::default(),
+            counts,
             trouble: None,
             failed: None,
             teller: Teller::default(),
         }
     }
 
-    /// Leaves all instances alone, for good.
-    fn leave(self, ledger: &mut Ledger) {
+    /// Leaves all instances alone, for good; returns the counts.
+    fn leave(mut self, ledger: &mut Ledger) -> Counts {
         for instance in self.instances {
             ledger.settle(instance.number);
+            add(&mut self.counts, instance.counted_at_last());
         }
+        self.counts
     }
 
     /// Notes what is wrong, and tells of it if it is new.
@@ -128,12 +131,12 @@ impl Fleet {
                 }
                 Some(other) => {
                     changes.changed.push(name.clone());
-                    other.leave(&mut self.ledger);
-                    Followed::new(asked.clone())
+                    let counts = other.leave(&mut self.ledger);
+                    Followed::new(asked.clone(), counts)
                 }
                 None => {
                     changes.added.push(name.clone());
-                    Followed::new(asked.clone())
+                    Followed::new(asked.clone(), Counts::default())
                 }
             };
             self.targets.insert(name.clone(), followed);
@@ -196,12 +199,13 @@ impl Fleet {
     }
 
     /// Takes back what was carried out. What has been removed meanwhile is left alone.
-    pub fn done(&mut self, done: Done, now: Now) {
+    pub fn done(&mut self, mut done: Done, now: Now) {
         let Some(target) = self.targets.get_mut(&done.target) else {
             return;
         };
         let mut instances = target.instances.iter_mut();
         let Some(instance) = instances.find(|instance| instance.number == done.number) else {
+            add(&mut target.counts, done.service.counted());
             return;
         };
         instance.place = Place::Open(done.service);
@@ -310,7 +314,14 @@ fn follow(
         ledger.settle(gone.number);
         let text = format!("{} is gone", gone.group.path.display());
         target.teller.now(Kind::Gone, text, now);
+        add(&mut target.counts, gone.counted_at_last());
     }
+}
+
+/// Adds what was counted of an instance to the counts of its target.
+fn add(counts: &mut Counts, counted: Counted) {
+    counts.major_faults += counted.major_faults;
+    counts.oom_kills += counted.oom_kills;
 }
 
 /// Looks at an instance.
@@ -325,6 +336,7 @@ fn look(
     let instance = &mut target.instances[at];
     ledger.settle(instance.number);
     let seen = instance.look(machine, &target.policy, now);
+    add(&mut target.counts, instance.counted());
     let seen = match seen {
         Ok(Some(seen)) => {
             target.trouble = None;

@@ -5,12 +5,12 @@
 //! those that they do not know; none changes its meaning.
 //!
 //! ```text
-//! → {"version":1,"request":"status"}
-//! ← {"version":1,"status":{…}}
-//! → {"version":1,"request":"events","after":17,"wait":30}
-//! ← {"version":1,"events":{"events":[…],"next":19,"lost":0}}
-//! → {"version":1,"request":"reload"}
-//! ← {"version":1,"error":"/etc/terrace/a.toml, line 3: …"}
+//! → {"version":2,"request":"status"}
+//! ← {"version":2,"status":{…}}
+//! → {"version":2,"request":"events","after":17,"wait":30}
+//! ← {"version":2,"events":{"events":[…],"next":19,"lost":0}}
+//! → {"version":2,"request":"reload"}
+//! ← {"version":2,"error":"/etc/terrace/a.toml, line 3: …"}
 //! ```
 //!
 //! Who can connect may read: the file of the socket is root's and that of the group `terrace`. Only
@@ -29,7 +29,7 @@ pub use server::{Backend, Server};
 pub use status::{Budget, Counts, Instance, Reloaded, State, Status, Target, Tier};
 
 /// Version of the protocol.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The socket.
 pub const SOCKET: &str = "/run/terrace/control";
@@ -104,7 +104,7 @@ fn parse(line: &[u8]) -> Result<Request, String> {
         version: u32,
     }
     let versioned: Versioned = serde_json::from_slice(line).map_err(
-        |_| "this is no request; send one as {\"version\":1,\"request\":\"status\"} on a line",
+        |_| "this is no request; send one as {\"version\":2,\"request\":\"status\"} on a line",
     )?;
     if versioned.version != VERSION {
         return Err(format!(

@@ -12,6 +12,10 @@ pub struct Status {
     pub started_ms: u64,
     /// Time of the answer: milliseconds since 1970.
     pub time_ms: u64,
+    /// Processes of this machine, of whatever group, that the kernel has killed for want of memory
+    /// since the daemon began. A target whose group is removed right after a kill may not have
+    /// counted it.
+    pub oom_kills: u64,
     /// The tier.
     pub tier: Tier,
     /// The targets, by name.
@@ -45,8 +49,8 @@ pub struct Budget {
     /// What a share holds when it is full, and the common part as well.
     #[schemars(extend("unit" = "bytes"))]
     pub full: u64,
-    /// Days that the drive lasts from now on at the mean rate of writes since the daemon began;
-    /// `null` while nothing was written.
+    /// Days that a new drive lasts at the mean rate of writes since the daemon began; `null` while
+    /// nothing was written.
     pub life_days: Option<f64>,
 }
 
@@ -112,6 +116,10 @@ pub struct Counts {
     /// What came back by them.
     #[schemars(extend("unit" = "bytes"))]
     pub returned: u64,
+    /// Major faults of its processes, by which memory came back from the tier or from files.
+    pub major_faults: u64,
+    /// Processes of its groups that the kernel has killed for want of memory.
+    pub oom_kills: u64,
     /// Looks at which the budget of writes was spent.
     pub unpaid: u64,
     /// Looks at which the machine was short of memory.

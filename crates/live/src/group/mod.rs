@@ -9,6 +9,7 @@ pub(crate) mod delegation;
 pub(crate) mod faults;
 pub(crate) mod footprint;
 pub(crate) mod hierarchy;
+pub mod kills;
 pub(crate) mod leavers;
 pub mod limit;
 pub(crate) mod members;

@@ -57,6 +57,110 @@
     return picture;
   };
 
+  const duration = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`);
+  const sentence = (level) =>
+    `At ${bytes(level.dram)} it stalled ${percent(level.stalled)} (${level.looks} looks in ${duration(level.watched_s)}).`;
+
+  // The picture of a curve: DRAM to the right, stalls upwards; a dot a level, the larger the longer it was looked at.
+  const plot = (levels, chosen, limit, name) => {
+    const [left, right, top, bottom] = [14, 306, 12, 96];
+    const most = Math.max(0.001, limit ?? 0, ...levels.map((level) => level.stalled)) * 1.1;
+    const least = levels[0].dram;
+    const span = levels.at(-1).dram - least;
+    const x = (level) => (span > 0 ? left + ((level.dram - least) / span) * (right - left) : (left + right) / 2);
+    const y = (share) => bottom - (share / most) * (bottom - top);
+    const longest = Math.max(...levels.map((level) => level.watched_s));
+    const picture = shape("svg", {
+      viewBox: "0 0 320 112",
+      role: "img",
+      "aria-label": `${name}, measured, last hour: ${levels.map(sentence).join(" ")}`,
+    });
+    const text = (label, at, anchor) => {
+      const made = shape("text", { ...at, "text-anchor": anchor });
+      made.textContent = label;
+      return made;
+    };
+    picture.append(shape("line", { class: "axis", x1: 4, x2: 316, y1: bottom, y2: bottom }));
+    if (limit !== null) {
+      const line = shape("line", { class: "limit", x1: 4, x2: 316, y1: y(limit), y2: y(limit) });
+      picture.append(line, text(`limit ${percent(limit)}`, { x: 316, y: y(limit) - 3 }, "end"));
+    }
+    const path = levels.map((level) => `${x(level).toFixed(1)},${y(level.stalled).toFixed(1)}`).join(" ");
+    picture.append(shape("polyline", { class: "dram", points: path }));
+    levels.forEach((level, index) => {
+      picture.append(shape("circle", {
+        class: index === chosen ? "chosen" : "level",
+        cx: x(level), cy: y(level.stalled), r: 2.5 + 3 * Math.sqrt(level.watched_s / longest),
+      }));
+    });
+    picture.append(text(bytes(least), { x: 4, y: 109 }, "start"));
+    if (span > 0) picture.append(text(bytes(levels.at(-1).dram), { x: 316, y: 109 }, "end"));
+    return picture;
+  };
+
+  const nearest = (levels, dram) => levels.reduce(
+    (best, level, index) => (Math.abs(level.dram - dram) < Math.abs(levels[best].dram - dram) ? index : best), 0);
+
+  // The figure of a target's curve. It stays while the target does, so that the slider keeps the focus.
+  const figures = new Map();
+  const figure = (name) => {
+    const made = { root: element("figure"), levels: [], limit: null, now: 0, asked: null };
+    made.slider = element("input");
+    Object.assign(made.slider, { type: "range", min: 0, step: 1 });
+    made.slider.setAttribute("aria-label", `amount of DRAM of ${name}`);
+    made.picture = element("div");
+    made.said = element("p");
+    made.draw = () => {
+      const { levels, asked } = made;
+      made.root.hidden = levels.length === 0;
+      if (levels.length === 0) return;
+      // Until somebody chooses, it is what the target holds now.
+      const chosen = nearest(levels, asked ?? made.now);
+      made.slider.max = levels.length - 1;
+      made.slider.value = chosen;
+      made.slider.disabled = levels.length === 1;
+      made.slider.setAttribute("aria-valuetext", sentence(levels[chosen]));
+      made.said.textContent = sentence(levels[chosen]);
+      made.picture.replaceChildren(plot(levels, chosen, made.limit, name));
+    };
+    made.slider.oninput = () => {
+      made.asked = made.levels[made.slider.value].dram;
+      made.draw();
+    };
+    const caption = element("figcaption", name);
+    caption.append(element("span", "measured, last hour", "means"));
+    made.root.append(caption, made.picture, made.slider, made.said);
+    figures.set(name, made);
+    return made;
+  };
+
+  let curvesOf = -Infinity;
+  const curves = async (status) => {
+    if (status.time_ms - curvesOf < EVERY_MS && status.time_ms >= curvesOf) return;
+    curvesOf = status.time_ms;
+    const all = await fetch("/curves").then((answer) => answer.json()).catch(() => null);
+    if (all === null) return;
+    const there = new Set(status.targets.map((target) => target.name));
+    for (const [name, { root }] of figures) {
+      if (!there.has(name)) {
+        root.remove();
+        figures.delete(name);
+      }
+    }
+    status.targets.forEach((target, index) => {
+      const made = figures.get(target.name) ?? figure(target.name);
+      const place = at("curves").children[index];
+      if (place !== made.root) at("curves").insertBefore(made.root, place ?? null);
+      Object.assign(made, {
+        levels: all[target.name] ?? [],
+        limit: target.limit,
+        now: sum(target, (one) => one.resident),
+      });
+      made.draw();
+    });
+    at("uncurved").hidden = [...figures.values()].some((made) => made.levels.length > 0);
+  };
+
   const note = (target, time) => {
     const points = history.get(target.name) ?? [];
     if (points.length > 0 && time - points.at(-1).time_ms < EVERY_MS) return;
@@ -78,7 +182,9 @@
     made.append(name, element("td", target.goal));
     for (const text of running ? [bytes(dram), bytes(tier), away] : ["", "", ""]) made.append(element("td", text));
     made.append(element("td", running ? percent(stalled) : "", tooMuch ? "bad" : ""));
-    made.append(element("td", bytes(target.counts.written)));
+    made.append(element("td", bytes(target.counts.written)), element("td", String(target.counts.major_faults)));
+    const kills = target.counts.oom_kills;
+    made.append(element("td", String(kills), kills > 0 ? "bad" : ""));
     const picture = element("td");
     picture.append(line(target));
     const doing = target.trouble ?? (running ? target.instances.map((one) => one.doing).join("; ") : "waits for it");
@@ -94,7 +200,7 @@
     return made;
   };
 
-  const tier = ({ tier: it, daemon }) => {
+  const tier = ({ tier: it, daemon, oom_kills }) => {
     const pairs = [
       pair("tier", it.memory || "the machine's swap areas"),
       pair("in use", `${bytes(it.used)} of ${bytes(it.size)}`),
@@ -104,6 +210,7 @@
       const days = it.budget.life_days;
       pairs.push(pair("life at this rate", days === null ? "nothing was written" : `${Number((days / 365.25).toPrecision(3))} years`));
     }
+    pairs.push(pair("killed for want of memory", `${oom_kills} on this machine`));
     pairs.push(pair("terraced", daemon));
     at("tier").replaceChildren(...pairs);
   };
@@ -116,6 +223,16 @@
     return made;
   };
 
+  // What the log leaves out.
+  const missing = ({ older, lost }) => {
+    const count = (number, what, one) => (number === 1 ? `1 ${one}` : `${number} ${what}`);
+    const said = [];
+    if (older > 0) said.push(`${count(older, "older events are", "older event is")} not shown`);
+    if (lost > 0) said.push(`${count(lost, "events were", "event was")} lost before terraced-web read them`);
+    at("missing").hidden = said.length === 0;
+    at("missing").textContent = said.length === 0 ? "" : `${said.join("; ")}.`;
+  };
+
   let lastEvent = "";
   const show = (known) => {
     at("trouble").hidden = known.trouble === null;
@@ -126,12 +243,14 @@
       tier(status);
       at("targets").replaceChildren(...status.targets.map(row));
       at("nothing").hidden = status.targets.length > 0;
+      curves(status);
     }
     const newest = JSON.stringify(known.events.at(-1) ?? null);
     if (newest !== lastEvent) {
       lastEvent = newest;
       at("log").replaceChildren(...known.events.toReversed().map(event));
     }
+    missing(known);
     document.documentElement.dataset.drawn = String(status?.targets.length ?? 0);
   };
 

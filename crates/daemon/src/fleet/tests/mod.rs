@@ -9,6 +9,7 @@ use terrace_policy::control::{Moved, Seen};
 use super::*;
 
 mod budget;
+mod counts;
 mod services;
 mod twin;
 
@@ -32,6 +33,7 @@ struct Sim {
     /// What cannot be reclaimed.
     pinned: u64,
     written: u64,
+    counted: Counted,
     short: bool,
     is_empty: bool,
     fails: bool,
@@ -44,7 +46,15 @@ struct Open(Shared, PathBuf);
 
 impl Machine for Simulated {
     fn open(&mut self, group: &Path) -> machine::Opened {
-        lock(&self.0).opened += 1;
+        let mut world = lock(&self.0);
+        if let Some(sim) = world.services.get_mut(group) {
+            if sim.is_empty {
+                return Ok(None);
+            }
+            // What was counted before does not count.
+            sim.counted = Counted::default();
+        }
+        world.opened += 1;
         Ok(Some(Box::new(Open(Arc::clone(&self.0), group.to_owned()))))
     }
 }
@@ -97,6 +107,12 @@ impl Service for Open {
             Step::Hold => 0,
         };
         Ok(Moved { bytes, tried: 0 })
+    }
+
+    fn counted(&mut self) -> Counted {
+        let mut world = lock(&self.0);
+        let sim = world.services.get_mut(&self.1);
+        sim.map_or(Counted::default(), |sim| std::mem::take(&mut sim.counted))
     }
 }
 

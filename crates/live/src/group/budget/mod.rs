@@ -10,6 +10,7 @@ use crate::group::cgroup::{PROCESSES, processes_in, remove, value_of};
 use crate::group::delegation::Needed;
 use crate::group::footprint::Charges;
 use crate::group::hierarchy::{Hierarchies, Version};
+use crate::group::kills::in_group;
 use terrace_base::{Bytes, Context, Error, Result};
 
 /// Distance above the budget at which version 2 kills. At the budget it throttles the program and
@@ -348,9 +349,7 @@ impl Budget {
     /// Returns the number of processes that the kernel killed because budget and tier were
     /// exceeded.
     pub fn oom_kills(&self) -> u64 {
-        let text = self.read(self.either("memory.oom_control", "memory.events"));
-        let text = text.unwrap_or_default();
-        value_of(&text, "oom_kill").unwrap_or(0)
+        in_group(self.memory()).unwrap_or(0)
     }
 
     /// Returns the processes in the group and in groups that the program has made below it.
