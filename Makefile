@@ -43,7 +43,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html python test-python test-wheel test-random test-object-store test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-daemon install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-python bench-guard bench-scale bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean
+.PHONY: help demo test test-root test-data test-html python test-python test-wheel test-random test-object-store test-c-sanitized test-power-cuts test-damaged test-vm soak soak-mount check fuzz miri tsan asan semver book reference build build-c package install install-command install-daemon install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-pages bench-python bench-guard bench-scale bench-llc bench-record bench-writes bench-sched bench-mount bench-heap papers papers-quick $(PAPERS:%=paper-%) clean bench-daemon
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -90,6 +90,8 @@ help:
 	@echo 'make bench-sched what longer turns gain and cost, as root (15 minutes)'
 	@echo 'make bench-mount what a flash level gains, as root, with FLASH a directory of the flash (some minutes)'
 	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
+	@echo 'make bench-daemon'
+	@echo '                 measure terraced on four services, by kills, bursts and at rest, as root (six hours)'
 	@echo 'make papers      repeat every paper, and write its page anew (hours; what needs root, sources or data that'
 	@echo '                 are not there is left out and named); papers-quick checks that it works; one alone:'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch3,'
@@ -421,6 +423,15 @@ bench-heap:
 	$(CARGO) build --release --locked -p terrace-heap-bench --bin side_by_side
 	$(CARGO) build --release --locked --manifest-path benches/heap/redb/Cargo.toml --target-dir target/redb || true
 	/usr/bin/python3 benches/heap/repeat.py
+
+# As root, on an idle machine.
+bench-daemon:
+	@scripts/setup.sh redis-server postgresql default-jdk-headless util-linux
+	$(CARGO) build --release --locked -p terrace-daemon -p terrace-web
+	benches/daemon/rest.py
+	benches/daemon/burst.py
+	benches/daemon/kills.py
+	benches/daemon/hour.py
 
 # One after the other; one that fails is named at the end.
 papers:
