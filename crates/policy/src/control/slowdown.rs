@@ -11,7 +11,8 @@
 //! service with many lukewarm pages settles: a mean, as stalls come in lumps.
 //!
 //! When its savings are spent, or a look has stalls of several times the share (a burst), it gets
-//! back what left last, twice as much at each further look, and rests. It rests as well where what
+//! back what left last, twice as much at each further look, or four times what it has fetched by its
+//! own faults since the look before, and rests. It rests as well where what
 //! leaves comes straight back: a 32nd of the DRAM has left by its steps, and less than a quarter of
 //! that is still in the tier. Then the service uses all that it has, and steps only wear the drive.
 //! The rest doubles each time that one begins again at the same size, as the pauses of a sender
@@ -47,6 +48,9 @@ const GROWTH: u64 = 8;
 const LOOKS: usize = 8;
 /// First amount that is given back, as a part of the DRAM in use; at least a page.
 const BACK: u64 = 64;
+/// Multiple of what a service fetched by its own faults that is given back. A fault reads a page and
+/// waits for it; several are read at once, by another processor.
+const AHEAD: u64 = 4;
 /// Part of the DRAM after which it is seen whether what left has stayed away.
 const PROBE: u64 = 32;
 /// Part of what left that has to stay away.
@@ -86,8 +90,10 @@ struct Slowdown {
     recent: VecDeque<(i128, i128)>,
     /// Next step, in parts of the DRAM by [`SCALE`].
     pace: u64,
-    /// Bytes given back at the next look, if it hurts; 0 if it did not at the last.
+    /// Bytes given back at the last look; 0 if it did not hurt.
     back: u64,
+    /// Bytes in the tier at the last look.
+    swapped: u64,
     /// Steps that are not judged yet.
     probe: Option<Probe>,
     /// Size at which the last rest began, and why it did.
@@ -127,6 +133,7 @@ impl Slowdown {
             recent: VecDeque::with_capacity(LOOKS + 1),
             pace: 0,
             back: 0,
+            swapped: 0,
             probe: None,
             floor: 0,
             why: Reason::Resting,
@@ -195,13 +202,17 @@ impl Slowdown {
         self.slow_down();
     }
 
-    /// Gives back, twice as much as at the look before, and rests.
-    fn give_back(&mut self, seen: &Seen) -> (Step, Reason) {
+    /// Gives back, twice as much as at the look before or ahead of the service's own faults, and
+    /// rests. Before this look it had so much in the tier.
+    fn give_back(&mut self, seen: &Seen, swapped: u64) -> (Step, Reason) {
         self.rest(seen, Reason::Resting);
-        self.back = match self.back {
+        let came = swapped.saturating_sub(seen.swapped);
+        let fetched = came.saturating_sub(self.back);
+        let more = match self.back {
             0 => (seen.resident / BACK).max(PAGE_BYTES),
             back => back.saturating_mul(2),
         };
+        self.back = more.max(fetched.saturating_mul(AHEAD));
         (Step::GiveBack(self.back), Reason::Stalls)
     }
 
@@ -249,9 +260,10 @@ impl Control for Slowdown {
         self.last = seen.time;
         let stalled = seen.stalled.min(passed);
         self.account(passed, stalled);
+        let swapped = std::mem::replace(&mut self.swapped, seen.swapped);
         let pain = self.pain(passed, stalled);
         if matches!(pain, Pain::Hurts) {
-            return self.give_back(seen);
+            return self.give_back(seen, swapped);
         }
         self.back = 0;
         match () {

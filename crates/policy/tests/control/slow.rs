@@ -187,15 +187,31 @@ fn rest(looks: &[Past], kinds: &[Kind]) -> (Duration, Duration) {
     (rest, until)
 }
 
-/// A part of the DRAM at the first of the looks that hurt in a row, a page at least, doubled at
-/// each further one.
+/// A part of the DRAM at the first of the looks that hurt in a row, a page at least, twice the last
+/// one at each further one; and never less than four times what left the tier since the look before,
+/// beyond what was given back at that one.
 fn given_back(looks: &[Past], kinds: &[Kind]) -> u64 {
     let matters = |at: &usize| kinds[*at] != Kind::Nothing;
     let all: Vec<usize> = (0..looks.len()).filter(matters).collect();
     let row = all.iter().rev().take_while(|at| kinds[**at] == Kind::Hurt);
-    let row: Vec<usize> = row.copied().collect();
-    let first = (looks[row[row.len() - 1]].seen.resident / 64).max(4096);
-    (1..row.len()).fold(first, |bytes, _| bytes.saturating_mul(2))
+    let first = all.len() - row.count();
+    let mut back = 0_u64;
+    for number in first..all.len() {
+        let seen = &looks[all[number]].seen;
+        let before = number
+            .checked_sub(1)
+            .map(|number| looks[all[number]].seen.swapped);
+        let fetched = before
+            .unwrap_or(0)
+            .saturating_sub(seen.swapped)
+            .saturating_sub(back);
+        let least = match back {
+            0 => (seen.resident / 64).max(4096),
+            back => back.saturating_mul(2),
+        };
+        back = least.max(fetched.saturating_mul(4));
+    }
+    back
 }
 
 /// The largest step is one in 256 of the DRAM. The first has a sixteenth of it, as has the first
