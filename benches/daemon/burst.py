@@ -186,7 +186,8 @@ def judge(found, requests):
               "stall_s": SPAN * sum(bool(span) and quantile(span, 0.5) > SLOW for span in spans),
               "silence_s": max(b - a for a, b in zip([began, *answers], answers)),
               "again_s": again,
-              "requests": [(round(due - began, 4), took) for due, took in part]}
+              "spans": [{"p50_s": quantile(span, 0.5), "longest_s": quantile(span, 1)}
+                        for span in spans]}
     found["recovers"] = (again is not None and not found["kills"]
                          and found["last_p99_s"] <= AS_BEFORE * found["usual_p99_s"] + MORE)
 

@@ -228,8 +228,8 @@ class Machine:
     def __exit__(self, *_):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        for process in reversed(self.running):
-            end(process, signal.SIGKILL)
+        for process, number in reversed(self.running):
+            end(process, number)
         for group in reversed(self.groups):
             group.remove()
         if self.tier:
@@ -243,8 +243,8 @@ class Machine:
         group.limit(limit)
         return group
 
-    def start(self, command, group=None, user=None, **options):
-        """Starts a command in a group, or beside all groups."""
+    def start(self, command, group=None, user=None, ending=signal.SIGKILL, **options):
+        """Starts a command in a group, or beside all groups. `ending` is the signal that ends it."""
         # It ends when the benchmark does, however that ends.
         become = ["setpriv", "--pdeathsig", "KILL"]
         if user:
@@ -255,7 +255,7 @@ class Machine:
             command = group.entering(command)
         # Ctrl-C is for the benchmark alone, which ends what it has started.
         process = subprocess.Popen(command, start_new_session=True, **options)
-        self.running.append(process)
+        self.running.append((process, ending))
         return process
 
     def path(self, name):

@@ -11,6 +11,7 @@ import glob
 import os
 import random
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -99,8 +100,9 @@ class PostgresService(Service):
         settings = ["listen_addresses=", "shared_buffers=128MB", "synchronous_commit=off",
                     "max_wal_size=4GB", f"unix_socket_directories={home}"]
         settings = [word for setting in settings for word in ("-c", setting)]
+        # One that is killed leaves its shared memory behind.
         self.start([program("postgres"), "-D", data, *settings], group=self.group, user="postgres",
-                   cwd=home)
+                   cwd=home, ending=signal.SIGQUIT)
         client = [program("pgbench"), "-h", home, "-U", "postgres"]
         ready = [program("pg_isready"), "-q", "-h", home]
         wait_for("PostgreSQL", lambda: subprocess.run(ready).returncode == 0)
