@@ -22,7 +22,7 @@ class Daemon:
         if not os.path.exists(self.program):
             fail(f"{self.program} is missing; cargo build --release -p terrace-daemon")
         self.home = machine.path(name)
-        self.process = None
+        self.process, self.version = None, 1
         for folder in ("etc", "state", "run"):
             os.makedirs(os.path.join(self.home, folder))
         tables = [f'[target.{name}]\ncgroup = "{group.path}"\n{goal}\n'
@@ -74,17 +74,22 @@ class Daemon:
         end(self.process, signal.SIGKILL)
 
     def ask(self, request, **more):
-        """Returns what it answers to a request; None if it does not."""
-        asked = {"version": 1, "request": request} | more
+        """Returns what it answers to a request; None if it does not. It is asked in the version of
+        the protocol that it speaks, of which the fields that are read here are the same."""
+        asked = {"version": self.version, "request": request} | more
         try:
             with socket.socket(socket.AF_UNIX) as peer:
                 peer.settimeout(10)
                 peer.connect(self.socket)
                 peer.sendall(json.dumps(asked).encode() + b"\n")
                 with peer.makefile(encoding="utf-8") as answers:
-                    return json.loads(answers.readline())
+                    answer = json.loads(answers.readline())
         except (OSError, ValueError):
             return None
+        if answer["version"] == self.version:
+            return answer
+        self.version = answer["version"]
+        return self.ask(request, **more)
 
     def status(self):
         return (self.ask("status") or {}).get("status")

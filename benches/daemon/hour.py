@@ -30,7 +30,6 @@ from machine import (
     RELEASE,
     Machine,
     areas,
-    end,
     fail,
     mib,
     save,
@@ -46,8 +45,8 @@ WEAR = ("150TB", "5years")
 A_DAY = 150e12 / (5 * 365.25)
 GIVEN = 0.30
 # Time between two samples, time for the load to settle before a segment, and time that the loads
-# go on behind the last one, so that their logs have all of it.
-EVERY, SETTLE, BEYOND = 5, 20, 5
+# go on behind a round, so that their logs have all of it: a build takes the longest.
+EVERY, SETTLE, BEYOND = 5, 20, 30
 # A service starves if it does less than half of its usual work in this time.
 STARVED = 0.5
 LONGEST = 60
@@ -82,6 +81,8 @@ class Series:
         self.daemons = {side: self.daemon(side) for side in asked.sides
                         if side in ("terraced", "senpai")}
         self.segments = []
+        self.document = {"about": machine.about(), "asked": vars(asked), "areas": areas(),
+                         "segments": self.segments}
 
     def daemon(self, side):
         goal = {"terraced": f'slowdown = "{self.asked.slowdown}"', "senpai": 'pressure = "0.1%"'}
@@ -95,12 +96,12 @@ class Series:
             for side in self.asked.sides:
                 self.reset()
                 self.segments.append(self.segment(side, number))
-        time.sleep(BEYOND)
-        for service in self.services:
-            service.require()
-        for service in self.services:
-            for process in service.processes:
-                end(process)
+            time.sleep(BEYOND)
+            self.measure()
+            save(self.asked.json, self.document)
+
+    def measure(self):
+        """Reads what the loads have logged of all segments so far."""
         windows = [(segment["began"], segment["ended"]) for segment in self.segments]
         for service in self.services:
             for segment, found in zip(self.segments, measure(service, windows)):
@@ -287,11 +288,8 @@ def show(series):
 def main():
     asked = arguments()
     with Machine(asked.tier) as machine:
-        document = {"about": machine.about(), "asked": vars(asked), "areas": areas()}
         series = Series(asked, machine)
         series.run()
-        document["segments"] = series.segments
-        save(asked.json, document)
         show(series)
         others = machine.before
     if others:

@@ -148,7 +148,8 @@ class Trial:
         self.expect(sorted(running) == sorted(GOALS), f"life {number}: only {running} are found")
         if kept:
             away = time.time() - kept["time_ms"] / 1000
-            share = sum(it["share"] for it in status["targets"]) + status["tier"]["budget"]["common"]
+            share = sum(it["share"] for it in status["targets"])
+            share += status["tier"]["budget"]["common"]
             most = sum(kept["shares"].values()) + kept["common"] + away / 86400 * A_DAY + PAGE
             self.expect(share <= most, f"life {number}: the budget has {share - most:.0f} B more "
                         "than was kept and came in")

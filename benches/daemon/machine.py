@@ -21,8 +21,8 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 MIB = 1 << 20
 # Above all areas that the machine may have: what leaves DRAM goes to ours.
 PRIORITY = 32000
-# Runs what follows in a group: this process enters it, and ends when the benchmark does.
-ENTER = 'echo $$ >"$0" && exec setpriv --pdeathsig KILL "$@"'
+# Runs what follows in a group: this process enters it.
+ENTER = 'echo $$ >"$0" && exec "$@"'
 # Files of a group that hold or protect memory. Which of them there are depends on the version.
 LIMITS = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.soft_limit_in_bytes",
           "memory.swappiness", "memory.oom_control", "memory.min", "memory.low", "memory.high",
@@ -73,16 +73,6 @@ def hierarchy():
     return fail("there is no memory controller of control groups")
 
 
-def entering(group, command, user=None):
-    """Returns the command that runs another one in a group, which it enters at the start."""
-    become = []
-    if user:
-        account = pwd.getpwnam(user)
-        become = ["--reuid", user, "--regid", str(account.pw_gid), "--init-groups", "--"]
-    procs = os.path.join(group, "cgroup.procs")
-    return ["sh", "-c", ENTER, procs, *become, *map(str, command)]
-
-
 class Group:
     """A control group of the benchmark."""
 
@@ -92,6 +82,10 @@ class Group:
 
     def file(self, name):
         return os.path.join(self.path, name)
+
+    def entering(self, command):
+        """Returns a command that enters the group and runs the given one."""
+        return ["sh", "-c", ENTER, self.file("cgroup.procs"), *command]
 
     def limit(self, limit):
         """Sets the memory that it may have in DRAM, in bytes; None lifts that. Under version 1 the
@@ -234,8 +228,8 @@ class Machine:
     def __exit__(self, *_):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        for process in reversed(self.running):
-            end(process, signal.SIGKILL)
+        for process, number in reversed(self.running):
+            end(process, number)
         for group in reversed(self.groups):
             group.remove()
         if self.tier:
@@ -249,16 +243,19 @@ class Machine:
         group.limit(limit)
         return group
 
-    def start(self, command, group=None, user=None, **options):
-        """Starts a command in a group, or beside all groups."""
-        command = [str(word) for word in command]
-        if group or user:
-            command = entering((group or self.above).path, command, user)
-        else:
-            command = ["setpriv", "--pdeathsig", "KILL", *command]
+    def start(self, command, group=None, user=None, ending=signal.SIGKILL, **options):
+        """Starts a command in a group, or beside all groups. `ending` is the signal that ends it."""
+        # It ends when the benchmark does, however that ends.
+        become = ["setpriv", "--pdeathsig", "KILL"]
+        if user:
+            group_of_user = str(pwd.getpwnam(user).pw_gid)
+            become += ["--reuid", user, "--regid", group_of_user, "--init-groups"]
+        command = [*become, *map(str, command)]
+        if group:
+            command = group.entering(command)
         # Ctrl-C is for the benchmark alone, which ends what it has started.
         process = subprocess.Popen(command, start_new_session=True, **options)
-        self.running.append(process)
+        self.running.append((process, ending))
         return process
 
     def path(self, name):

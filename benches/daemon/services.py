@@ -6,10 +6,12 @@ took since then and since it began (microseconds). A unit that is late by more t
 out, so that one bad minute does not spoil the next.
 """
 
+import bisect
 import glob
 import os
 import random
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -98,8 +100,9 @@ class PostgresService(Service):
         settings = ["listen_addresses=", "shared_buffers=128MB", "synchronous_commit=off",
                     "max_wal_size=4GB", f"unix_socket_directories={home}"]
         settings = [word for setting in settings for word in ("-c", setting)]
+        # One that is killed leaves its shared memory behind.
         self.start([program("postgres"), "-D", data, *settings], group=self.group, user="postgres",
-                   cwd=home)
+                   cwd=home, ending=signal.SIGQUIT)
         client = [program("pgbench"), "-h", home, "-U", "postgres"]
         ready = [program("pg_isready"), "-q", "-h", home]
         wait_for("PostgreSQL", lambda: subprocess.run(ready).returncode == 0)
@@ -165,10 +168,9 @@ class BuildService(Service):
             file.write("int main(void) { return 0; }\n")
         sources = sorted(glob.glob(os.path.join(folder, "*.c")))
         compiler = ["cc", "-O2", "-o", os.path.join(folder, "built"), *sources]
-        procs = self.group.file("cgroup.procs")
-        enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', procs]
         loop = os.path.join(HERE, "programs", "builds.py")
-        self.start([sys.executable, loop, self.period, self.log, *enter, *compiler])
+        build = self.group.entering(compiler)
+        self.start([sys.executable, loop, self.period, self.log, *build])
 
 
 SERVICES = (RedisService, PostgresService, JvmService, BuildService)
@@ -206,12 +208,14 @@ def summary(units, seconds):
 
 
 def measure(service, windows):
-    """Returns the figures of a service in each of the windows of time, as a whole and by spans."""
-    spans = [{} for _ in windows]
+    """Returns the figures of a service in each of the windows of time, which follow each other, as a
+    whole and by spans."""
+    spans, begins = [{} for _ in windows], [began for began, _ in windows]
     for unit in service.lines():
-        for (began, ended), by_span in zip(windows, spans):
-            if began <= unit[0] < ended:
-                by_span.setdefault(int((unit[0] - began) // SPAN), []).append(unit)
+        at = bisect.bisect_right(begins, unit[0]) - 1
+        if at >= 0 and unit[0] < windows[at][1]:
+            number = int((unit[0] - begins[at]) // SPAN)
+            spans[at].setdefault(number, []).append(unit)
     measured = []
     for (began, ended), by_span in zip(windows, spans):
         count = int((ended - began) // SPAN)

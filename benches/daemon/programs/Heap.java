@@ -7,9 +7,9 @@ import java.util.Random;
  * A heap of blocks of a page, of which a third is hot: units of work at a fixed rate, each of which
  * changes two hundred hot blocks and makes some garbage, until it is ended.
  *
- * <p>Usage: Heap MIB RATE LOG. A line of the log has the time at which a unit was due (seconds since
- * 1970), and how long it took since then and since it began (microseconds). A unit that is due for
- * more than a second is left out: a line with its time alone.
+ * <p>Usage: Heap MIB RATE LOG. A line of the log has the time at which a unit was due (seconds
+ * since 1970), and how long it took since then and since it began (microseconds). A unit that is
+ * due for more than a second is left out: a line with its time alone.
  */
 public final class Heap {
     private static final int BLOCK = 4096 - 16;
@@ -49,8 +49,8 @@ public final class Heap {
                     garbage[piece] = new byte[BLOCK];
                 }
                 long done = System.nanoTime();
-                log.printf(Locale.ROOT, "%.6f %d %d%n", (since1970 + due) / 1e9, (done - due) / 1000,
-                        (done - began) / 1000);
+                log.printf(Locale.ROOT, "%.6f %d %d%n", (since1970 + due) / 1e9,
+                        (done - due) / 1000, (done - began) / 1000);
                 if (done > flushed + 1_000_000_000L) {
                     log.flush();
                     flushed = done;

@@ -46,7 +46,8 @@ int main(int count, char **arguments) {
         fprintf(stderr, "usage: holder MIB SEED HOT\n");
         return 2;
     }
-    uint64_t pages = strtoull(arguments[1], NULL, 10) * 256, seed = strtoull(arguments[2], NULL, 10);
+    uint64_t pages = strtoull(arguments[1], NULL, 10) * 256;
+    uint64_t seed = strtoull(arguments[2], NULL, 10);
     int hot = atoi(arguments[3]);
     uint64_t *memory = aligned_alloc(4096, pages * 4096);
     uint32_t *versions = calloc(pages, sizeof *versions);

@@ -3,10 +3,10 @@
 
     requests.py SOCKET KEYS RATE LOG
 
-A request is for twenty keys (MGET); one in ten sets them to what they were (MSET). A line of the log
-has the time at which a request was due (seconds since 1970), and how long it took since then and
-since it was sent (microseconds). A request that is due for more than a second is left out: a line
-with its time alone.
+A request is for twenty keys (MGET); one in ten sets them to what they were (MSET). A line of the
+log has the time at which a request was due (seconds since 1970), and how long it took since then
+and since it was sent (microseconds). A request that is due for more than a second is left out: a
+line with its time alone.
 """
 
 import os
