@@ -209,6 +209,7 @@ readers() {
 
 reloads() {
     process=$(property terraced MainPID)
+    since=$(said 'target["instances"][0]["since_ms"]')
     printf '[target.later]\nunit = "later"\nslowdown = "2%%"\n' >/etc/terrace/later.toml
     terrace reload && is_said '[each["name"] for each in it["targets"]] == ["cold", "later", "nested"]' || return 1
     echo 'unit =' >/etc/terrace/later.toml
@@ -216,7 +217,8 @@ reloads() {
     refused '' systemctl reload terraced || return 1
     is_said 'len(it["targets"]) == 3' && rm /etc/terrace/later.toml && systemctl reload terraced || return 1
     # With all that it has learned.
-    is_said 'len(it["targets"]) == 2 and target["counts"]["found"] == 1' && [ "$process" = "$(property terraced MainPID)" ]
+    is_said 'len(it["targets"]) == 2 and target["counts"]["reclaimed"] > 0' && [ "$process" = "$(property terraced MainPID)" ] &&
+        [ "$since" = "$(said 'target["instances"][0]["since_ms"]')" ]
 }
 
 is_found_anew() {
@@ -234,8 +236,9 @@ is_another() {
     [ "$(property terraced MainPID)" != "$1" ] && [ "$(property terraced SubState)" = running ] && is_said 'target["state"] == "running"'
 }
 killed() {
-    kill -9 "$(property terraced MainPID)"
-    await is_another "$(property terraced MainPID)" && as_found && [ "$(property terraced NRestarts)" = 1 ] || return 1
+    process=$(property terraced MainPID)
+    kill -9 "$process"
+    await is_another "$process" && as_found && [ "$(property terraced NRestarts)" = 1 ] || return 1
     # The page goes on with the new one, and begins again itself.
     await is_up || return 1
     kill -9 "$(property terraced-web MainPID)"

@@ -3,9 +3,9 @@
 //! The control groups of a machine are the one place where units, containers and pods all stand,
 //! and what is reclaimed from are groups. So the groups are watched, and names are looked up among
 //! them: systemd, container engines and kubelet write them into the names of groups. That works
-//! without systemd as well, and from a container that sees the machine's groups. Other names of units
-//! are links where systemd has its units. A restart is a group of the same name with another inode:
-//! kernels give no number of a group twice.
+//! without systemd as well, and from a container that sees the machine's groups. Other names of
+//! units are links where systemd has its units. A restart is a group of the same name with another
+//! inode: kernels give no number of a group twice.
 
 mod ask;
 mod lookup;

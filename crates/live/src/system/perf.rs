@@ -32,8 +32,8 @@ fn remedy_of(error: &io::Error, effective: CapabilitySet, is_filtered: bool) -> 
              perf_event_open: start the container with a profile that allows it (docker run --security-opt seccomp=FILE)"
         }
         true => {
-            "this process has the privilege, so the kernel has none, or a security module refuses them \
-             (CONFIG_PERF_EVENTS, SELinux)"
+            "this process has the privilege, so its locked memory is at the limit (ulimit -l), or the kernel has none, or \
+             a security module refuses them (CONFIG_PERF_EVENTS, SELinux)"
         }
     }
 }
