@@ -108,6 +108,18 @@ impl Service for Open {
         let sim = world.services.get_mut(&self.1);
         sim.map_or(Counted::default(), |sim| std::mem::take(&mut sim.counted))
     }
+
+    fn heat(&mut self, most: usize) -> terrace_live::control::Heat {
+        let part = |number| terrace_live::control::Part {
+            first: number * 512,
+            ..Default::default()
+        };
+        terrace_live::control::Heat {
+            pages: 512,
+            parts: (0..most as u64).map(part).collect(),
+            left_out: 0,
+        }
+    }
 }
 
 const TICK: Duration = Duration::from_millis(500);
@@ -337,6 +349,28 @@ fn what_was_counted_during_a_step_of_a_group_that_is_gone_counts() {
 }
 
 #[test]
+fn heat_is_known_of_groups_whose_memory_is_not_moved_just_now() {
+    let mut bench = Bench::with(&targets(&["a"], "dram = \"64M\""), &[("a", 0), ("b", 0)]);
+    let groups = [("a".to_owned(), Ok(vec![group("a", 1), group("b", 1)]))].into();
+    bench.fleet.found(&groups, bench.now);
+    assert_eq!(bench.fleet.heat("b"), None);
+    let none = bench.fleet.heat("a").unwrap();
+    assert_eq!((none.groups.len(), none.busy), (0, 2), "not opened");
+    bench.run(4);
+    let heat = bench.fleet.heat("a").unwrap();
+    assert_eq!((heat.groups.len(), heat.busy), (2, 0));
+    let rows: usize = heat.groups.iter().map(|group| group.rows.len()).sum();
+    assert_eq!((rows, heat.groups[0].rows[1].address), (256, 2 << 20));
+    bench.change("a", |sim| sim.resident = 1 << 30);
+    bench.now.since += Duration::from_secs(2);
+    let jobs = bench.fleet.turn(bench.now);
+    assert_eq!(jobs.len(), 1);
+    let heat = bench.fleet.heat("a").unwrap();
+    assert_eq!((heat.groups.len(), heat.busy), (1, 1));
+    assert_eq!(heat.groups[0].group, "/b.service");
+}
+
+#[test]
 fn what_fails_is_told_once_and_tried_again() {
     let mut bench = Bench::with(&targets(&["a"], "dram = \"64M\""), &[("a", 0)]);
     bench.change("a", |sim| sim.fails = true);
@@ -561,6 +595,10 @@ impl Service for Script {
 
     fn counted(&mut self) -> Counted {
         Counted::default()
+    }
+
+    fn heat(&mut self, _: usize) -> terrace_live::control::Heat {
+        terrace_live::control::Heat::default()
     }
 }
 
