@@ -22,7 +22,7 @@ use crate::configuration::{By, Configuration};
 use crate::fleet::{Done, Fleet, Live, Now};
 use crate::hands::Hands;
 use crate::log::{Priority, notify, say};
-use crate::protocol::{Backend, Event, Events, GROUP, Kind, Reloaded, Server, Status, Tier};
+use crate::protocol::{Backend, Event, Events, GROUP, Heat, Kind, Reloaded, Server, Status, Tier};
 use crate::state::State;
 use crate::targets::{Found, Watch, top};
 
@@ -49,6 +49,7 @@ enum Message {
     Found(Found),
     Done(Done),
     Status(Sender<Status>),
+    Heat(String, Sender<Option<Heat>>),
     Reload(Option<Sender<std::result::Result<Reloaded, String>>>),
     End(i32),
 }
@@ -182,6 +183,16 @@ impl Backend for Peers {
         self.board.after(after, wait)
     }
 
+    fn heat(&self, target: &str) -> std::result::Result<Heat, String> {
+        let heat = self.ask(|send| Message::Heat(target.to_owned(), send))?;
+        heat.ok_or_else(|| {
+            format!(
+                "there is no target `{}`; ask for `status`, which lists them",
+                shown(target)
+            )
+        })
+    }
+
     fn reload(&self) -> std::result::Result<Reloaded, String> {
         self.ask(|send| Message::Reload(Some(send)))?
     }
@@ -292,6 +303,9 @@ impl Daemon {
             Message::Status(answer) => {
                 // One who has left needs no answer.
                 let _ = answer.send(self.status(now));
+            }
+            Message::Heat(target, answer) => {
+                let _ = answer.send(self.fleet.heat(&target));
             }
             Message::Reload(answer) => {
                 let reloaded = self.reload(now);

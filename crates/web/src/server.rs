@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST};
 use axum::http::header::{HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, StatusCode};
@@ -17,6 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream::{Stream, unfold};
 use serde::Serialize;
+use tokio::task::spawn_blocking;
 
 use crate::metrics;
 use crate::source::{Known, Source};
@@ -45,6 +46,7 @@ pub fn router(source: Source) -> Router {
         .route("/status", get(status))
         .route("/history", get(history))
         .route("/curves", get(curves))
+        .route("/heat/{target}", get(heat))
         .route("/changes", get(changes))
         .layer(from_fn(only_by_number))
         .layer(map_response(with_headers))
@@ -68,6 +70,16 @@ async fn history(State(source): State<Source>) -> impl IntoResponse {
 
 async fn curves(State(source): State<Source>) -> impl IntoResponse {
     json(&source.history().curves())
+}
+
+/// Asks the daemon, which is not asked otherwise about this.
+async fn heat(State(source): State<Source>, Path(target): Path<String>) -> Response {
+    let asked = spawn_blocking(move || source.heat(&target)).await;
+    match asked {
+        Ok(Ok(heat)) => json(&heat).into_response(),
+        Ok(Err(why)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }
 
 fn json(value: &impl Serialize) -> ([(HeaderName, &'static str); 1], String) {

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use terrace_base::{Context, Result, lock};
-use terrace_daemon::protocol::{Client, Event, Events, Status};
+use terrace_base::{Context, Error, Result, lock};
+use terrace_daemon::protocol::{Client, Event, Events, Heat, Status};
 use tokio::sync::watch;
 
 use crate::history::History;
@@ -46,6 +46,9 @@ impl Known {
 /// The source of all that is served.
 #[derive(Clone)]
 pub struct Source {
+    socket: PathBuf,
+    /// The connection for questions about heat: one at a time.
+    hot: Arc<Mutex<Option<Client>>>,
     known: watch::Receiver<Arc<Known>>,
     history: Arc<Mutex<History>>,
 }
@@ -70,7 +73,12 @@ impl Source {
             .name("terraced-ask".into())
             .spawn(move || asking.work(&tell))
             .or_fail(|| "cannot start a thread that asks terraced".into())?;
-        Ok(Self { known, history })
+        Ok(Self {
+            socket: socket.to_owned(),
+            hot: Arc::default(),
+            known,
+            history,
+        })
     }
 
     /// Returns what is known now.
@@ -81,6 +89,26 @@ impl Source {
     /// Returns what tells of each change.
     pub fn changes(&self) -> watch::Receiver<Arc<Known>> {
         self.known.clone()
+    }
+
+    /// Asks what is known of the memory of a target, by address. It waits for the daemon.
+    ///
+    /// # Errors
+    /// A failure if there is no such target, or the daemon does not say; or if somebody else asks
+    /// just now.
+    pub fn heat(&self, target: &str) -> Result<Heat> {
+        let Ok(mut hot) = self.hot.try_lock() else {
+            return Err(Error::failure("another question is asked; ask again"));
+        };
+        let client = match &mut *hot {
+            Some(client) => client,
+            none => none.insert(Client::connect(&self.socket)?),
+        };
+        let heat = client.heat(target);
+        if heat.is_err() {
+            *hot = None;
+        }
+        heat
     }
 
     /// Returns the last hour.

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use terrace_daemon::protocol::{
-    Backend, Budget, Counts, Event, Events, Instance, Kind, Reloaded, Server, State, Status,
-    Target, Tier,
+    Backend, Budget, Counts, Event, Events, GroupHeat, Heat, Instance, Kind, Reloaded, Row, Server,
+    State, Status, Target, Tier,
 };
 
 /// A name that is markup, a label of metrics, and a line of its own.
@@ -101,6 +101,24 @@ impl Backend for Daemon {
             events: (after.max(4) + 1..=207).map(event).collect(),
             next: 207,
             lost: 4_u64.saturating_sub(after),
+        }
+    }
+
+    fn heat(&self, target: &str) -> Result<Heat, String> {
+        match target {
+            "postgres" => Ok(Heat {
+                groups: vec![GroupHeat {
+                    row_bytes: 2 << 20,
+                    rows: vec![Row {
+                        process: 5,
+                        touched: 7,
+                        ..Row::default()
+                    }],
+                    ..GroupHeat::default()
+                }],
+                busy: 0,
+            }),
+            other => Err(format!("there is no target {other}")),
         }
     }
 
@@ -384,6 +402,7 @@ fn nothing_can_be_changed() {
         "/status",
         "/history",
         "/curves",
+        "/heat/postgres",
         "/page.js",
         "/style.css",
         "/changes",
@@ -425,6 +444,23 @@ fn the_page_loads_nothing_from_elsewhere() {
         );
         // What others named is text.
         assert!(!own.contains("innerHTML"), "{path}");
+    }
+}
+
+#[test]
+fn heat_is_asked_of_the_daemon() {
+    let web = Web::start();
+    assert!(web.get("/heat/postgres").starts_with("HTTP/1.1 503"));
+    let _daemon = web.daemon();
+    for _ in 0..2 {
+        let answer = web.get("/heat/postgres");
+        let heat: Heat = serde_json::from_str(body(&answer)).unwrap();
+        assert_eq!(heat.groups[0].rows[0].touched, 7);
+        // A name is text, also one that would be another address.
+        let other = web.get("/heat/%2Fstatus%3C");
+        assert!(other.starts_with("HTTP/1.1 503"), "{other}");
+        assert_eq!(body(&other), "there is no target /status<\n");
+        assert!(other.contains("content-type: text/plain"), "{other}");
     }
 }
 
@@ -501,6 +537,12 @@ fn a_browser_draws_hostile_names_as_text() {
         "{drawn}"
     );
     assert!(drawn.contains("measured, last hour"), "{drawn}");
+    // A target can be chosen by each name.
+    assert!(
+        drawn.contains("<option value=\"postgres\">postgres</option>"),
+        "{drawn}"
+    );
+    assert!(drawn.contains("\">&lt;img src=x onerror="), "{drawn}");
     let missing = "3 older events are not shown; 4 events were lost before terraced-web read them.";
     assert!(drawn.contains(missing), "{drawn}");
     assert!(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use terrace_base::Bytes;
 use terrace_base::error::shown;
+use terrace_live::control::Part;
 use terrace_policy::control::{Controller, Decision, Moved, Seen, Spec, Step};
 
 use super::{AGAIN, Counted, Machine, Now, Service};
@@ -258,6 +259,27 @@ impl Instance {
             true => format!("{why}; the budget of writes allows no more"),
             false => why,
         }
+    }
+
+    /// Returns what is known of its memory in at most so many rows; `None` while a step moves it, or
+    /// there is no process.
+    pub fn heat(&mut self, most: usize) -> Option<protocol::GroupHeat> {
+        let Place::Open(service) = &mut self.place else {
+            return None;
+        };
+        let heat = service.heat(most);
+        let row = |part: &Part| protocol::Row {
+            process: part.process,
+            address: part.first * PAGE_BYTES,
+            touched: part.touched,
+            away: part.away * PAGE_BYTES,
+        };
+        Some(protocol::GroupHeat {
+            group: shown(&self.group.path.display().to_string()),
+            row_bytes: heat.pages * PAGE_BYTES,
+            rows: heat.parts.iter().map(row).collect(),
+            left_out: heat.left_out,
+        })
     }
 
     pub fn status(&self) -> protocol::Instance {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 
 use terrace_base::error::Kind;
-use terrace_live::control;
+use terrace_live::control::{self, Heat};
 use terrace_live::group::kills::Kills;
 use terrace_live::group::target::Target;
 use terrace_policy::control::{Moved, Seen, Step};
@@ -25,6 +25,9 @@ pub trait Service: Send {
 
     /// Returns what was counted of it since this was asked last.
     fn counted(&mut self) -> Counted;
+
+    /// Returns what is known of its pages in at most so many parts.
+    fn heat(&mut self, most: usize) -> Heat;
 }
 
 /// What is counted of a service.
@@ -115,5 +118,8 @@ impl Service for Kept {
             major_faults: sum - before,
             oom_kills: self.kills.as_mut().map_or(0, Kills::since),
         }
+    }
+    fn heat(&mut self, most: usize) -> Heat {
+        self.service().heat(most)
     }
 }

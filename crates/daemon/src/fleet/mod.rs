@@ -17,7 +17,7 @@ use terrace_base::error::shown;
 use terrace_policy::control::{Reason, Spec, Step};
 
 use crate::configuration::{self, Configuration};
-use crate::protocol::{Counts, Kind, Reloaded, State, Target};
+use crate::protocol::{Counts, Heat, Kind, Reloaded, State, Target};
 use crate::targets::{Found, Group};
 
 pub use instance::{Done, Job};
@@ -29,6 +29,9 @@ pub use teller::Told;
 
 /// Time to wait before a group is opened again that could not be, or was empty.
 const AGAIN: Duration = Duration::from_secs(5);
+
+/// Rows of a heat map of a target, at most.
+const ROWS: usize = 256;
 
 /// A time, by both clocks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -277,6 +280,20 @@ impl Fleet {
                 instances: target.instances.iter().map(Instance::status).collect(),
             })
             .collect()
+    }
+
+    /// Returns what is known of the memory of a target; `None` if there is no such target.
+    pub fn heat(&mut self, name: &str) -> Option<Heat> {
+        let instances = &mut self.targets.get_mut(name)?.instances;
+        let most = ROWS / instances.len().max(1);
+        let groups: Vec<_> = instances
+            .iter_mut()
+            .filter_map(|instance| instance.heat(most))
+            .collect();
+        Some(Heat {
+            busy: (instances.len() - groups.len()) as u64,
+            groups,
+        })
     }
 
     /// Collects what there is to tell, also of what was held back for long enough.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use terrace_base::{Context, Error, Result};
 
-use super::{Answer, Answered, Asked, Events, LONGEST_ANSWER, Reloaded, Request, Status, VERSION};
+use super::{
+    Answer, Answered, Asked, Events, Heat, LONGEST_ANSWER, Reloaded, Request, Status, VERSION,
+};
 
 /// Longer than any wait for an event.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -59,6 +61,18 @@ impl Client {
     pub fn events(&mut self, after: u64, wait: u32) -> Result<Events> {
         match self.ask(Request::Events { after, wait })? {
             Answer::Events(events) => Ok(events),
+            _ => Err(other()),
+        }
+    }
+
+    /// Returns what is known of the memory of a target, by address.
+    ///
+    /// # Errors
+    /// A failure if there is no such target, or the daemon does not say.
+    pub fn heat(&mut self, target: &str) -> Result<Heat> {
+        let target = target.to_owned();
+        match self.ask(Request::Heat { target })? {
+            Answer::Heat(heat) => Ok(heat),
             _ => Err(other()),
         }
     }

@@ -9,6 +9,8 @@
 //! ← {"version":2,"status":{…}}
 //! → {"version":2,"request":"events","after":17,"wait":30}
 //! ← {"version":2,"events":{"events":[…],"next":19,"lost":0}}
+//! → {"version":2,"request":"heat","target":"postgres"}
+//! ← {"version":2,"heat":{"groups":[…],"busy":0}}
 //! → {"version":2,"request":"reload"}
 //! ← {"version":2,"error":"/etc/terrace/a.toml, line 3: …"}
 //! ```
@@ -18,6 +20,7 @@
 
 mod client;
 mod event;
+mod heat;
 mod server;
 mod status;
 
@@ -25,10 +28,11 @@ use serde::{Deserialize, Serialize};
 
 pub use client::Client;
 pub use event::{Event, Events, Kind};
+pub use heat::{GroupHeat, Heat, Row};
 pub use server::{Backend, Server};
 pub use status::{Budget, Counts, Instance, Reloaded, State, Status, Target, Tier};
 
-/// Version of the protocol.
+/// Version of the protocol. The second has counts of faults and kills, and the heat of memory.
 pub const VERSION: u32 = 2;
 
 /// The socket.
@@ -69,6 +73,11 @@ pub enum Request {
         #[serde(default)]
         wait: u32,
     },
+    /// What is known of the memory of a target, by address.
+    Heat {
+        /// Its name.
+        target: String,
+    },
     /// The configuration is read again. For root alone.
     Reload,
 }
@@ -91,6 +100,8 @@ pub enum Answer {
     Status(Box<Status>),
     /// What has happened.
     Events(Events),
+    /// What is known of the memory of a target.
+    Heat(Heat),
     /// The configuration was read, and holds.
     Reloaded(Reloaded),
     /// Why there is no other answer, and what to do.
@@ -114,7 +125,7 @@ fn parse(line: &[u8]) -> Result<Request, String> {
         ));
     }
     let asked: Asked = serde_json::from_slice(line).map_err(|_| {
-        "there is no such request; ask for `status`, `events` or `reload`".to_owned()
+        "there is no such request; ask for `status`, `events`, `heat` or `reload`".to_owned()
     })?;
     Ok(asked.request)
 }

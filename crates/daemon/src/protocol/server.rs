@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::socket_peercred;
 use terrace_base::{Context, Result};
 
-use super::{Answer, Events, LONGEST_REQUEST, Reloaded, Request, Status, line, parse};
+use super::{Answer, Events, Heat, LONGEST_REQUEST, Reloaded, Request, Status, line, parse};
 
 /// The most connections, and the most of those that are not root's.
 const CONNECTIONS: usize = 32;
@@ -39,6 +39,12 @@ pub trait Backend: Send + Sync {
 
     /// Returns what has happened behind an event, and waits so long for something.
     fn events(&self, after: u64, wait: Duration) -> Events;
+
+    /// Returns what is known of the memory of a target, by address.
+    ///
+    /// # Errors
+    /// A sentence, if there is no such target, or the daemon is busy for too long.
+    fn heat(&self, target: &str) -> std::result::Result<Heat, String>;
 
     /// Reads the configuration again.
     ///
@@ -252,6 +258,7 @@ pub(super) fn perform(backend: &dyn Backend, is_root: bool, request: &Request) -
             let wait = Duration::from_secs((*wait).min(LONGEST_WAIT).into());
             Ok(Answer::Events(backend.events(*after, wait)))
         }
+        Request::Heat { target } => backend.heat(target).map(Answer::Heat),
         Request::Reload if !is_root => {
             Err("only root may reload the configuration; run this as root".to_owned())
         }

@@ -31,6 +31,16 @@ impl Backend for Fake {
         }
     }
 
+    fn heat(&self, target: &str) -> Result<Heat, String> {
+        match target {
+            "a" => Ok(Heat {
+                groups: vec![GroupHeat::default()],
+                busy: 1,
+            }),
+            _ => Err("there is no target".into()),
+        }
+    }
+
     fn reload(&self) -> Result<Reloaded, String> {
         match self.reloads.fetch_add(1, Ordering::SeqCst) {
             0 => Ok(Reloaded::default()),
@@ -60,6 +70,9 @@ fn requests_are_answered_in_turn() {
     assert_eq!(client.status().unwrap().daemon, "1");
     let events = client.events(7, 1000).unwrap();
     assert_eq!((events.next, events.lost), (7, 30), "the wait is bounded");
+    let heat = client.heat("a").unwrap();
+    assert_eq!((heat.groups.len(), heat.busy), (1, 1));
+    assert!(client.heat("b").is_err());
     assert_eq!(client.reload().unwrap(), Reloaded::default());
     let error = client.reload().unwrap_err().to_string();
     assert_eq!(error, "a.toml, line 1: wrong");
@@ -205,6 +218,7 @@ fn requests() -> impl Strategy<Value = Request> {
     prop_oneof![
         Just(Request::Status),
         Just(Request::Reload),
+        "[a-z]{0,300}".prop_map(|target| Request::Heat { target }),
         (any::<u64>(), any::<u32>()).prop_map(|(after, wait)| Request::Events { after, wait }),
     ]
 }

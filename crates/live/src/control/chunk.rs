@@ -40,6 +40,8 @@ pub(super) struct Chunk {
     /// Trials that ended, and those of them whose page came back.
     ended: u32,
     back: u32,
+    /// Pages that came back so far.
+    touched: u64,
     /// Time before which it is not looked at.
     pub again: Duration,
     /// When it was looked at last.
@@ -56,6 +58,7 @@ impl Chunk {
         let back = self.trial.or(&self.away).without(out);
         // Of those away the end was counted when they left.
         self.count(self.trial.without(out).count(), back.count());
+        self.touched += back.count();
         self.trial = self.trial.and(out);
         self.away = self.away.and(out);
         if !self.retried.is_empty() {
@@ -130,6 +133,11 @@ impl Chunk {
     /// Pages that have left DRAM.
     pub fn away(&self) -> Set {
         self.away
+    }
+
+    /// Pages that have come back so far, each time that they did.
+    pub fn touched(&self) -> u64 {
+        self.touched
     }
 
     /// Time since which pages are on trial.

@@ -7,6 +7,7 @@
 
 mod chunk;
 mod curve;
+mod heat;
 mod hold;
 mod machine;
 mod memory;
@@ -21,6 +22,7 @@ mod writes;
 mod tests;
 
 pub use curve::{Curve, Level, Look, Spread};
+pub use heat::{Heat, Part};
 pub use machine::Machine;
 pub use pages::Passed;
 pub use service::{About, Carried, Service};

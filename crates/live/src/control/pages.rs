@@ -13,6 +13,7 @@ use terrace_base::{Bytes, Context, Result};
 use terrace_policy::{PAGE_BYTES, Page, Space};
 
 use super::chunk::Chunk;
+use super::heat::Heat;
 use super::set::{PAGES, Set};
 use crate::fetch::advice::Advisor;
 use crate::fetch::touch;
@@ -178,6 +179,13 @@ impl Pages {
             trial.and(&entries.out).without(&entries.compressed).count()
         });
         Bytes::of_pages(on_trial.sum())
+    }
+
+    /// Returns what is known of the pages, by address, in at most so many parts.
+    pub fn heat(&self, most: usize) -> Heat {
+        let chunks = self.chunks.iter();
+        let known = chunks.map(|(place, chunk)| (*place, chunk.touched(), chunk.away().count()));
+        Heat::of(known.collect(), most)
     }
 
     /// Returns what was passed over, as far as chunks were looked at.

@@ -9,6 +9,7 @@ use terrace_base::block::swaps::active;
 use terrace_base::{Bytes, Error, Result};
 use terrace_policy::control::{Moved, Seen, Step};
 
+use super::heat::Heat;
 use super::hold::Hold;
 use super::machine::Machine;
 use super::memory::{Held, Memory};
@@ -255,6 +256,11 @@ impl Service {
     fn held(&mut self) -> Held {
         let pages = &mut self.pages;
         self.memory.held(&self.listed, || pages.on_trial())
+    }
+
+    /// Returns what is known of its pages, by address, in at most so many parts.
+    pub fn heat(&self, most: usize) -> Heat {
+        self.pages.heat(most)
     }
 
     /// Returns what was passed over, as far as it was looked at.

@@ -26,6 +26,7 @@ struct Twin {
     rest: u64,
     ended: u32,
     back: u32,
+    touched: u64,
 }
 
 impl Twin {
@@ -36,6 +37,7 @@ impl Twin {
             rest: 0,
             ended: 0,
             back: 0,
+            touched: 0,
         }
     }
 
@@ -67,6 +69,7 @@ impl Twin {
             if came_back {
                 self.ended += u32::from(page.is_on_trial);
                 self.back += 1;
+                self.touched += 1;
                 *page = Page {
                     is_hot: true,
                     ..Page::default()
@@ -194,6 +197,7 @@ proptest! {
             prop_assert_eq!(chunk.away(), twin.set(|page| page.is_away));
             let heat = (u64::from(twin.back) + 1) * 1000 / (u64::from(twin.ended) + 2);
             prop_assert_eq!(chunk.heat(), heat);
+            prop_assert_eq!(chunk.touched(), twin.touched);
             prop_assert!(chunk.trial().and(&chunk.away()).is_empty(), "a page is in one place");
         }
     }

@@ -161,6 +161,135 @@
     at("uncurved").hidden = [...figures.values()].some((made) => made.levels.length > 0);
   };
 
+  // The map of one target, from when it was chosen on. It is asked for while the page is looked at.
+  const COLUMNS = 120;
+  const HEAT_MS = 5000;
+  const LONGEST_NAME = 60;
+  const map = { columns: [], before: new Map(), sizes: new Map(), said: "" };
+
+  // A row by its group, process and address; rows of smaller parts are laid together.
+  const place = (group, process, address) => `${group}\n${process}\n${address}`;
+  const order = (key) => {
+    const [group, process, address] = key.split("\n");
+    return [group, Number(process), Number(address)];
+  };
+  const compare = (a, b) => {
+    const [left, right] = [order(a), order(b)];
+    const at = left.findIndex((part, index) => part !== right[index]);
+    return at < 0 ? 0 : left[at] < right[at] ? -1 : 1;
+  };
+  const rebinned = (rows) => {
+    const made = new Map();
+    for (const [key, row] of rows) {
+      const [group, process, address] = order(key);
+      const size = map.sizes.get(group);
+      const whole = place(group, process, Math.floor(address / size) * size);
+      const sum = made.get(whole) ?? { touched: 0, away: 0 };
+      made.set(whole, { touched: sum.touched + row.touched, away: sum.away + row.away });
+    }
+    return made;
+  };
+
+  const addColumn = (heat) => {
+    const rows = new Map();
+    for (const group of heat.groups) {
+      const name = group.group.replaceAll("\n", " ");
+      map.sizes.set(name, Math.max(group.row_bytes, map.sizes.get(name) ?? 0));
+      for (const row of group.rows) rows.set(place(name, row.process, row.address), row);
+    }
+    const now = rebinned(rows);
+    const before = rebinned(map.before);
+    // What was touched before the map began is not known.
+    const isFirst = map.before.size === 0;
+    const cells = new Map();
+    for (const [key, row] of now) {
+      const known = isFirst ? row.touched : before.get(key)?.touched ?? 0;
+      cells.set(key, { touched: Math.max(0, row.touched - known), away: row.away });
+    }
+    // A group that is busy is not told of: it goes on from what was known.
+    map.before = heat.busy > 0 ? new Map([...before, ...now]) : now;
+    map.columns.push({ time: Date.now(), cells });
+    if (map.columns.length > COLUMNS) map.columns.shift();
+    map.columns.forEach((column) => { column.cells = rebinned(column.cells); });
+    const left = heat.groups.reduce((all, group) => all + group.left_out, 0);
+    const said = [];
+    if (heat.busy > 0) said.push(`${heat.busy} of its groups could not be asked just now: a step moves their memory, or they have no process`);
+    if (left > 0) said.push(`${left} rows are left out: it has too many processes`);
+    map.said = said.length > 0 ? `${said.join("; ")}.` : "";
+  };
+
+  const drawHeat = () => {
+    const keys = [...new Set(map.columns.flatMap((column) => [...column.cells.keys()]))].sort(compare);
+    const canvas = at("heat-map");
+    const [width, height] = [canvas.clientWidth || 600, 260];
+    Object.assign(canvas, { width, height });
+    const context = canvas.getContext("2d");
+    const style = getComputedStyle(document.documentElement);
+    const [hot, cold] = ["--bad", "--good"].map((name) => style.getPropertyValue(name));
+    const most = Math.max(1, ...map.columns.flatMap((column) => [...column.cells.values()].map((cell) => cell.touched)));
+    const tall = height / Math.max(1, keys.length);
+    const wide = width / COLUMNS;
+    let [touched, hottest] = [0, [0, ""]];
+    map.columns.forEach((column, index) => {
+      keys.forEach((key, row) => {
+        const cell = column.cells.get(key);
+        if (!cell) return;
+        touched += cell.touched;
+        if (cell.touched > hottest[0]) hottest = [cell.touched, key];
+        const [group] = order(key);
+        context.fillStyle = cell.touched > 0 ? hot : cold;
+        context.globalAlpha = cell.touched > 0 ? 0.25 + 0.75 * Math.sqrt(cell.touched / most) : 0.6 * Math.min(1, cell.away / map.sizes.get(group));
+        context.fillRect((COLUMNS - map.columns.length + index) * wide, height - (row + 1) * tall, Math.ceil(wide), Math.ceil(tall));
+      });
+    });
+    const away = [...(map.columns.at(-1)?.cells.values() ?? [])].reduce((all, cell) => all + cell.away, 0);
+    const hex = (address) => `0x${address.toString(16)}`;
+    const where = hottest[0] > 0 ? `; most at ${hex(order(hottest[1])[2])} of process ${order(hottest[1])[1]}` : "";
+    const looks = map.columns.length === 1 ? "1 look" : `${map.columns.length} looks`;
+    const text = `${looks}, ${keys.length} rows: ${touched} pages were touched${where}. ${bytes(away)} are away. ${map.said}`;
+    at("heat-said").textContent = text;
+    canvas.setAttribute("aria-label", `Memory of ${at("heat-of").value} by address, over time. ${text}`);
+    at("heat-begin").textContent = map.columns.length > 0 ? `${duration((COLUMNS * HEAT_MS) / 1000)} ago` : "";
+    at("heat-end").textContent = map.columns.length > 0 ? "now" : "";
+  };
+
+  const askHeat = async () => {
+    const name = at("heat-of").value;
+    if (name === "" || document.hidden) return;
+    const answer = await fetch(`/heat/${encodeURIComponent(name)}`).catch(() => null);
+    if (at("heat-of").value !== name) return;
+    if (answer?.ok) {
+      addColumn(await answer.json());
+      drawHeat();
+    } else {
+      at("heat-said").textContent = answer ? await answer.text() : "terraced-web does not answer";
+    }
+  };
+  at("heat-of").onchange = () => {
+    Object.assign(map, { columns: [], before: new Map(), sizes: new Map(), said: "" });
+    at("heat").hidden = at("heat-of").value === "";
+    drawHeat();
+    askHeat();
+  };
+  setInterval(askHeat, HEAT_MS);
+
+  // The targets that can be chosen. One that is gone stays while it is chosen.
+  const choices = (targets) => {
+    const select = at("heat-of");
+    const names = targets.map((target) => target.name);
+    if (select.value !== "" && !names.includes(select.value)) names.push(select.value);
+    const there = [...select.options].slice(1).map((option) => option.value);
+    if (JSON.stringify(names) === JSON.stringify(there)) return;
+    const chosen = select.value;
+    const made = names.map((name) => {
+      const option = element("option", name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name);
+      option.value = name;
+      return option;
+    });
+    select.replaceChildren(select.options[0], ...made);
+    select.value = chosen;
+  };
+
   const note = (target, time) => {
     const points = history.get(target.name) ?? [];
     if (points.length > 0 && time - points.at(-1).time_ms < EVERY_MS) return;
@@ -244,6 +373,7 @@
       at("targets").replaceChildren(...status.targets.map(row));
       at("nothing").hidden = status.targets.length > 0;
       curves(status);
+      choices(status.targets);
     }
     const newest = JSON.stringify(known.events.at(-1) ?? null);
     if (newest !== lastEvent) {

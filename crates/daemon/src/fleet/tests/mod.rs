@@ -114,6 +114,18 @@ impl Service for Open {
         let sim = world.services.get_mut(&self.1);
         sim.map_or(Counted::default(), |sim| std::mem::take(&mut sim.counted))
     }
+
+    fn heat(&mut self, most: usize) -> terrace_live::control::Heat {
+        let part = |number| terrace_live::control::Part {
+            first: number * 512,
+            ..Default::default()
+        };
+        terrace_live::control::Heat {
+            pages: 512,
+            parts: (0..most as u64).map(part).collect(),
+            left_out: 0,
+        }
+    }
 }
 
 const TICK: Duration = Duration::from_millis(500);

@@ -103,6 +103,28 @@ fn what_is_gone_or_removed_is_left_alone_at_once() {
 }
 
 #[test]
+fn heat_is_known_of_groups_whose_memory_is_not_moved_just_now() {
+    let mut bench = Bench::with(&targets(&["a"], "dram = \"64M\""), &[("a", 0), ("b", 0)]);
+    let groups = [("a".to_owned(), Ok(vec![group("a", 1), group("b", 1)]))].into();
+    bench.fleet.found(&groups, bench.now);
+    assert_eq!(bench.fleet.heat("b"), None);
+    let none = bench.fleet.heat("a").unwrap();
+    assert_eq!((none.groups.len(), none.busy), (0, 2), "not opened");
+    bench.run(4);
+    let heat = bench.fleet.heat("a").unwrap();
+    assert_eq!((heat.groups.len(), heat.busy), (2, 0));
+    let rows: usize = heat.groups.iter().map(|group| group.rows.len()).sum();
+    assert_eq!((rows, heat.groups[0].rows[1].address), (256, 2 << 20));
+    bench.change("a", |sim| sim.resident = 1 << 30);
+    bench.now.since += Duration::from_secs(2);
+    let jobs = bench.fleet.turn(bench.now);
+    assert_eq!(jobs.len(), 1);
+    let heat = bench.fleet.heat("a").unwrap();
+    assert_eq!((heat.groups.len(), heat.busy), (1, 1));
+    assert_eq!(heat.groups[0].group, "/b.service");
+}
+
+#[test]
 fn what_fails_is_told_once_and_tried_again() {
     let mut bench = Bench::with(&targets(&["a"], "dram = \"64M\""), &[("a", 0)]);
     bench.change("a", |sim| sim.fails = true);

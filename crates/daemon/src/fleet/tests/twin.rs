@@ -62,6 +62,10 @@ impl Service for Script {
     fn counted(&mut self) -> Counted {
         Counted::default()
     }
+
+    fn heat(&mut self, _: usize) -> terrace_live::control::Heat {
+        terrace_live::control::Heat::default()
+    }
 }
 
 /// The slow twin of a fleet with one target: the controller and the budget by hand.
