@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use terrace_base::Bytes;
+use terrace_base::bytes::PAGE_BYTES;
 use terrace_base::error::shown;
 use terrace_live::control::Part;
 use terrace_policy::control::{Controller, Decision, Moved, Seen, Spec, Step};
