@@ -96,6 +96,22 @@ proptest! {
         }
     }
 
+    #[test]
+    fn a_step_is_cut_where_it_was_to_be_larger(pages in 1..1000_u64, paid in 0..2000_u64) {
+        let mut controller = Spec::parse("fixed:dram=1G").unwrap().controller().unwrap();
+        let seen = Seen { resident: (1 << 30) + pages * 4096, ..Seen::default() };
+        for paid in [paid, pages - 1, pages, pages + 1] {
+            let decision = controller.look(&seen, Some(paid * 4096 + 5));
+            prop_assert_eq!(decision.is_cut, paid < pages);
+            let step = match pages.min(paid) {
+                0 => Step::Hold,
+                pages => Step::Reclaim(pages * 4096),
+            };
+            prop_assert_eq!(decision.step, step);
+        }
+        prop_assert!(!controller.look(&seen, None).is_cut);
+    }
+
     /// However the others write, each has what came in for it and was not used, up to a burst.
     #[test]
     fn no_service_spends_what_another_needs(

@@ -244,6 +244,6 @@ pub(super) mod tests {
             machine(&made(&[("dram", "500p")]).unwrap()),
         ];
         let begin = keys.map(|key| key.to_string()[..16].to_owned());
-        assert_eq!(begin, ["cc72a277d0d1e245", "2c29028c498b9433"]);
+        assert_eq!(begin, ["1ef0613ad8eaa726", "2c29028c498b9433"]);
     }
 }
