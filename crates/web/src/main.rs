@@ -1,5 +1,7 @@
 //! `terraced-web`: serves metrics and a page of `terraced`.
 
+mod socket;
+
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -7,15 +9,15 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use terrace_base::error::Kind;
-use terrace_base::{Context, Result};
+use terrace_base::{Context, Error, Result};
 use terrace_daemon::protocol::SOCKET;
 use terrace_web::server::router;
 use terrace_web::source::Source;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The port beside those of Prometheus' own exporters.
-const PORT: u16 = 9847;
+/// Where it listens, if nobody says otherwise: at a port beside those of Prometheus' own exporters.
+const USUAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9847);
 
 /// Serve metrics and a page of terraced
 ///
@@ -31,9 +33,9 @@ Examples:
 
 Exit code: 0 when a signal has ended it; 2 for wrong usage; 1 where it failed.")]
 struct Web {
-    /// Where it listens
-    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT))]
-    listen: SocketAddr,
+    /// Where it listens; 127.0.0.1:9847 if this and a socket of systemd are missing
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
 
     /// The socket of terraced
     #[arg(long, value_name = "PATH", default_value = SOCKET)]
@@ -61,9 +63,26 @@ fn work(web: &Web) -> Result<()> {
     runtime.block_on(serve(web))
 }
 
+async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.or_fail(|| format!("cannot listen at {address}"))
+}
+
 async fn serve(web: &Web) -> Result<()> {
-    let listener = TcpListener::bind(web.listen).await;
-    let listener = listener.or_fail(|| format!("cannot listen at {}", web.listen))?;
+    let listener = match (socket::passed()?, web.listen) {
+        (None, listen) => bind(listen.unwrap_or(USUAL)).await?,
+        (Some(passed), None) => {
+            let usable = passed.set_nonblocking(true);
+            let listener = usable.and_then(|()| TcpListener::from_std(passed));
+            listener.or_fail(|| "cannot use the socket of systemd".into())?
+        }
+        (Some(_), Some(_)) => {
+            return Err(Error::usage(
+                "systemd has opened a socket already; name the address in terraced-web.socket, and leave \
+                 out --listen",
+            ));
+        }
+    };
     let address = listener.local_addr().or_fail(|| "cannot listen".into())?;
     let source = Source::open(&web.socket)?;
     let signals = || "cannot receive signals".to_owned();
