@@ -29,7 +29,7 @@ mkdir -p "$results"
 failed=0
 for suite in ${1:-bookworm trixie}; do
     release=$(scripts/vm/kernel.sh "$suite" "target/vm/$suite")
-    for machine in ${2:-tiers groups suite systemd daemon nodes sockets hbm programs dax crash-pmem crash-disk}; do
+    for machine in ${2:-tiers groups suite systemd daemon daemon-waits nodes sockets hbm programs dax crash-pmem crash-disk}; do
         echo "== Linux $release, $machine"
         case $machine in crash-*) run=crash ;; *) run=boot ;; esac
         "scripts/vm/$run.sh" "target/vm/$suite" "$machine" >"$results/$release-$machine.log" || true
