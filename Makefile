@@ -315,6 +315,7 @@ install-daemon:
 	for unit in terraced terraced-tier terraced-web; do \
 		sed -e 's|@PREFIX@|$(PREFIX)|' packaging/$$unit.service.in >$(UNITS)/$$unit.service || exit 1; \
 	done
+	install -m 644 packaging/terraced-web.socket $(UNITS)
 	install -m 644 packaging/terrace.sysusers $(USERS)/terrace.conf
 	install -m 644 packaging/terraced.toml $(EXAMPLES)
 	@[ -n "$(DESTDIR)" ] || packaging/service.sh installed $(USERS)/terrace.conf
@@ -345,7 +346,8 @@ endef
 uninstall:
 	@[ -n "$(DESTDIR)" ] || packaging/service.sh removing $(UNITS)
 	rm -f $(DAEMONS)/terraced $(BINARIES)/terraced-web $(USERS)/terrace.conf
-	rm -f $(UNITS)/terraced.service $(UNITS)/terraced-tier.service $(UNITS)/terraced-web.service
+	rm -f $(UNITS)/terraced.service $(UNITS)/terraced-tier.service $(UNITS)/terraced-web.service \
+		$(UNITS)/terraced-web.socket
 	rm -rf $(SHARE)/doc/terrace
 	rm -f $(BINARIES)/terrace $(SHARE)/man/man1/terrace.1 $(SHARE)/man/man1/terrace-*.1 \
 		$(SHARE)/bash-completion/completions/terrace $(SHARE)/zsh/site-functions/_terrace \

@@ -33,6 +33,8 @@ installed)
 removing)
     # Those of another installation go on.
     [ -e "$2/terraced.service" ] || exit 0
+    # Its socket would start it again.
+    [ ! -e "$2/terraced-web.socket" ] || stop terraced-web.socket
     stop terraced-web
     stop terraced
     # What is in the tier comes back to DRAM.

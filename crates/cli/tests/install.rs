@@ -133,6 +133,7 @@ fn the_daemon_is_installed_with_its_units_and_removed_without_its_configuration(
         "usr/bin/terraced-web",
         "usr/lib/systemd/system/terraced-tier.service",
         "usr/lib/systemd/system/terraced-web.service",
+        "usr/lib/systemd/system/terraced-web.socket",
         "usr/lib/systemd/system/terraced.service",
         "usr/lib/sysusers.d/terrace.conf",
         "usr/sbin/terraced",
