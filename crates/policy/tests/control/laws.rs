@@ -133,6 +133,27 @@ proptest! {
 }
 
 #[test]
+fn in_a_pause_nothing_is_unpaid() {
+    let mut controller = Spec::parse("fixed:dram=1G").unwrap().controller().unwrap();
+    let mut look = |millis, allowance| {
+        let seen = Seen {
+            time: Duration::from_millis(millis),
+            resident: 1 << 31,
+            ..Seen::default()
+        };
+        let decision = controller.look(&seen, Some(allowance));
+        controller.came(Moved::default());
+        (decision.reason, decision.is_cut)
+    };
+    for millis in 0..4 {
+        assert_eq!(look(millis, 1 << 31), (Reason::Quiet, false));
+    }
+    assert_eq!(look(500, 0), (Reason::Barren, false));
+    assert_eq!(look(1500, 0), (Reason::Writes, true));
+    assert_eq!(controller.decisions().unpaid, 1);
+}
+
+#[test]
 fn every_span_has_no_more_writes_than_comes_in_and_a_burst() {
     let (day, burst) = (86_400 * 1000, 50);
     let mut budget = Budget::new(day, Duration::from_secs(burst), 2);

@@ -58,6 +58,11 @@ fn pauses(steps: &[(Duration, Moved)], time: Duration) -> bool {
     }
 }
 
+/// What a budget pays for at most.
+fn allowances(most: u64) -> impl Strategy<Value = Option<u64>> {
+    (0..most).prop_map(Some)
+}
+
 /// What steps come to, for a while each: quarters of what was asked, and what is tried besides.
 fn outcomes() -> impl Strategy<Value = Vec<(u64, u64)>> {
     let quarters = prop_oneof![3 => Just(4), 2 => Just(0), 1 => 0..=4_u64];
@@ -75,7 +80,7 @@ proptest! {
     #[test]
     fn policy_and_twin_agree(
         looks in looks(),
-        allowance in prop::option::of(0..1_u64 << 26),
+        allowance in prop_oneof![Just(None), allowances(4 * PAGE), allowances(1 << 26)],
         outcomes in outcomes(),
     ) {
         for (name, twin) in TWINS {
