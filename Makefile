@@ -135,6 +135,7 @@ test: check
 	$(CARGO) build --workspace --lib --tests --locked
 	$(CARGO) test --workspace --locked
 	/usr/bin/python3 -m unittest discover -s papers
+	/usr/bin/python3 -m unittest discover -s benches/daemon
 	/usr/bin/python3 -m unittest discover -s benches/heap
 	/usr/bin/python3 -m unittest discover -s benches/python
 	@if [ -d $(DATA) ]; then $(MAKE) --no-print-directory test-data; \

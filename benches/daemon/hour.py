@@ -4,7 +4,7 @@
     cargo build --release -p terrace-daemon
     benches/daemon/hour.py [--minutes 60] [--rounds 3] [--tier file|zram] [--json FILE]
 
-As root, on an idle machine with 2 GB of memory and 8 GB of disk to spare. Redis with a hot third,
+As root, on an idle machine with 3 GB of memory and 5 GB of disk to spare. Redis with a hot third,
 PostgreSQL under pgbench, a JVM and a build that comes and goes have a control group each, and a
 load that stays the same from the first minute to the last. In each round each side has a segment of
 the same length, one after the other:

@@ -7,8 +7,8 @@
 As root; an hour with the defaults. Four programs that know the content of their memory change it
 all the time, each a third of it, and each four seconds another third. Two are targets with a size
 (`dram`), which is reclaimed from the first second on, one has a `slowdown` and one a `pressure`. A
-life of terraced ends by SIGKILL at a time of chance: within the first second, between six and
-fifteen, or after three quarters of a minute; terraced-web beside it is killed at another time, and
+life of terraced ends by SIGKILL at a time of chance: within the first second, between eight and
+eighteen, or after three quarters of a minute; terraced-web beside it is killed at another time, and
 started again at once. After each life:
 
 - the limits of all groups and the swap area are as they were;
@@ -40,7 +40,7 @@ GOALS = {"size": f'dram = "{MEMORY // 2}M"', "small": f'dram = "{MEMORY // 4}M"'
 WEAR = ("600TB", "5years")
 A_DAY = 600e12 / (5 * 365.25)
 # Lives by chance: weight, and their shortest and longest length in seconds.
-LIVES = ((4, 0, 1), (14, 6, 15), (2, 40, 50))
+LIVES = ((3, 0, 1), (15, 8, 18), (2, 40, 50))
 # What has left in a life in which memory had left, at least.
 LEFT = MIB
 # Time between two looks at the groups.

@@ -169,18 +169,23 @@ class Tier:
             with open(self.path, "wb") as file:
                 os.fchmod(file.fileno(), 0o600)
                 os.posix_fallocate(file.fileno(), 0, size)
-        self.is_on = False
+
+    def is_on(self):
+        return any(name == self.path for name, *_ in areas())
 
     def on(self):
         subprocess.run(["mkswap", "--quiet", "--force", self.path], check=True)
         subprocess.run(["swapon", "--priority", str(PRIORITY), self.path], check=True)
-        self.is_on = True
 
     def off(self):
-        """Switches it off: all that is in it comes back."""
-        if self.is_on:
-            subprocess.run(["swapoff", self.path], check=True)
-        self.is_on = False
+        """Switches it off: all that is in it comes back. Programs of others that have a limit can
+        have memory in it as well, which has to find room."""
+        until = time.monotonic() + 60
+        while self.is_on():
+            done = subprocess.run(["swapoff", self.path], stderr=subprocess.PIPE, text=True)
+            if done.returncode != 0 and time.monotonic() > until:
+                fail(f"{self.path} stays: {done.stderr.strip()}; switch it off and remove it")
+            time.sleep(done.returncode != 0)
 
     def remove(self):
         self.off()
