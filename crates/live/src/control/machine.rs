@@ -50,6 +50,11 @@ impl Machine {
         pressure.has_little || pressure.is_still()
     }
 
+    /// Notes time in which the kernel reclaimed for us: it counts that as a stall of ours.
+    pub(super) fn reclaimed_for(&self, time: Duration) {
+        lock(&self.pressure).explained += time;
+    }
+
     /// Whether little memory is available.
     pub fn has_little() -> bool {
         let available = meminfo("MemAvailable:").unwrap_or(Bytes(u64::MAX));

@@ -7,6 +7,7 @@
 
 mod chunk;
 mod curve;
+mod frames;
 mod heat;
 mod hold;
 mod machine;

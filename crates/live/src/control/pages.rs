@@ -13,6 +13,7 @@ use terrace_base::{Bytes, Context, Result};
 use terrace_policy::{PAGE_BYTES, Page, Space};
 
 use super::chunk::Chunk;
+use super::frames::Frames;
 use super::heat::Heat;
 use super::set::{PAGES, Set};
 use crate::fetch::advice::Advisor;
@@ -49,6 +50,7 @@ pub(super) struct Moved {
 
 /// The pages of a service.
 pub(super) struct Pages {
+    frames: Frames,
     chunks: FxHashMap<Place, Chunk>,
     tables: FxHashMap<Space, File>,
     spaces: Vec<(Space, u64)>,
@@ -76,6 +78,7 @@ struct Entries {
 impl Pages {
     pub fn new() -> Self {
         Self {
+            frames: Frames::open(),
             chunks: FxHashMap::default(),
             tables: FxHashMap::default(),
             spaces: Vec::new(),
@@ -252,15 +255,18 @@ impl Pages {
             }
             let chosen: Set = free.pages().take((pages - tried) as usize).collect();
             chunk.again = now + super::chunk::TRIAL;
+            let before = self.table(place).unwrap_or_default();
             let after = self.page_out(place, &chosen)?;
-            let chunk = self.chunks.entry(place).or_default();
             let taken = chosen.and(&after.out);
+            // One whose copy in the tier is still the same leaves as well, as if it were cold.
+            let left = self.frames.left(&before, &taken).or(&after.compressed);
+            let left = left.and(&taken);
+            let chunk = self.chunks.entry(place).or_default();
             chunk.stayed = chosen.without(&after.out).count() as u32;
-            chunk.try_out(&taken.without(&after.compressed), now);
+            chunk.try_out(&taken, now);
             tried += chosen.count();
-            let compressed = taken.and(&after.compressed);
-            if !compressed.is_empty() {
-                gone += after.leave(self, place, &compressed);
+            if !left.is_empty() {
+                gone += after.leave(self, place, &left);
             }
         }
         Ok((tried, gone))
@@ -317,8 +323,8 @@ impl Pages {
         Ok(self.read(place).unwrap_or_default())
     }
 
-    /// Reads the entries of a chunk; `None` if the process has ended.
-    fn read(&mut self, (space, chunk): Place) -> Option<Entries> {
+    /// Returns the entries of a chunk as the kernel has them; `None` if the process has ended.
+    fn table(&mut self, (space, chunk): Place) -> Option<Vec<u64>> {
         let tables = match self.tables.get(&space) {
             Some(tables) => tables,
             None => {
@@ -336,8 +342,14 @@ impl Pages {
         };
         let entries = bytes[..read].chunks_exact(8);
         let entries = entries.map(|entry| u64::from_ne_bytes(entry.try_into().expect("8 bytes")));
+        Some(entries.collect())
+    }
+
+    /// Reads the entries of a chunk; `None` if the process has ended.
+    fn read(&mut self, place: Place) -> Option<Entries> {
+        let entries = self.table(place)?;
         let mut found = Entries::default();
-        for (page, entry) in entries.enumerate() {
+        for (page, entry) in entries.into_iter().enumerate() {
             match place_of(entry) {
                 Some(slot) => {
                     found.out.add(page);

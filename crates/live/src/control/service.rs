@@ -237,8 +237,10 @@ impl Service {
         if moved == Default::default()
             && let Some(file) = &self.reclaim
         {
+            let begun = Instant::now();
             // It fails if it finds less than that.
             let _ = file.write_all_at(room.0.to_string().as_bytes(), 0);
+            self.machine.reclaimed_for(begun.elapsed());
             left = Bytes(held.resident.0.saturating_sub(self.held().resident.0));
             named = left.pages();
         }

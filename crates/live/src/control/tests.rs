@@ -1,12 +1,19 @@
 //! What is known of pages, held against a twin that asks each page one by one; and a process of our
 //! own whose pages are moved.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use proptest::prelude::*;
+use terrace_base::Bytes;
+use terrace_base::process::Figures;
 
 use super::chunk::{Chunk, SAMPLE, TRIAL};
+use super::pages::Pages;
 use super::set::{PAGES, Set};
+use crate::journal::Journal;
+use crate::tier::{Demand, Spec, Tier};
 
 const REST: (u64, u64) = (60, 3600);
 
@@ -257,4 +264,96 @@ fn pages_in_use_are_left_alone_longer_and_longer() {
             .candidates(&all, now + Duration::from_secs(60), |_| ())
             .is_empty()
     );
+}
+
+/// Fills memory, reads and writes parts of it when told, and tells its major faults after that.
+const PROGRAM: &str = r"
+import mmap, os, resource, sys
+pages = int(sys.argv[1])
+memory = mmap.mmap(-1, pages * 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory.madvise(mmap.MADV_NOHUGEPAGE)
+for page in range(pages): memory[page * 4096:page * 4096 + 4096] = os.urandom(4096)
+print(0, flush=True)
+for line in sys.stdin:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+    for page in range(pages // 2): memory[page * 4096]
+    for page in range(pages // 2, pages): memory[page * 4096] = page % 251
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before, flush=True)
+";
+
+/// A program with so many pages, of which one half is read and the other is written.
+struct Program(std::process::Child, std::io::Lines<BufReader<ChildStdout>>);
+
+impl Program {
+    fn start(pages: usize) -> Self {
+        let mut command = Command::new("python3");
+        command.args(["-c", PROGRAM, &pages.to_string()]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "0");
+        Self(child, lines)
+    }
+
+    /// Has it touch all, and returns its major faults meanwhile.
+    fn touch(&mut self) -> u64 {
+        let input = self.0.stdin.as_mut().unwrap();
+        input.write_all(b"\n").unwrap();
+        self.1.next().unwrap().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A page that was only read since its trial has its copy in the tier still.
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn pages_that_leave_at_once_are_not_taken_to_be_on_trial() {
+    const COUNT: usize = 4 * PAGES;
+    let state = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let mut journal = Journal::begin(state.path()).unwrap();
+    let (size, spec) = (Some(Bytes(256 << 20)), Spec::Directory(state.path().into()));
+    let demand = Demand {
+        wanted: size,
+        least: Bytes(0),
+        allowed: size,
+    };
+    let _tier = Tier::prepare(&spec, &demand, &mut journal, &mut |_| {}).unwrap();
+    let mut program = Program::start(COUNT);
+    let started = Figures::of(program.0.id()).unwrap().unwrap().started;
+    let mut pages = Pages::new();
+    pages.of([(program.0.id(), started)].into_iter());
+    let mut now = Duration::ZERO;
+    let mut taken = |pages: &mut Pages, seconds| {
+        now += Duration::from_secs(seconds);
+        pages.take(1 << 20, now).unwrap()
+    };
+    // Samples first, and then the others.
+    taken(&mut pages, 0);
+    program.touch();
+    // All that is tried for the first time stays in DRAM.
+    let first = taken(&mut pages, 5);
+    assert!(first.tried > COUNT as u64 / 2, "{first:?}");
+    assert!(first.pages < COUNT as u64 / 8, "{first:?}");
+    assert!(
+        program.touch() < 64,
+        "a touch of a page on trial is no read"
+    );
+    // What the interpreter does not use leaves.
+    taken(&mut pages, 5);
+    let before = pages.away();
+    // Half of it was only read meanwhile, and is gone.
+    let second = taken(&mut pages, 121);
+    let half = COUNT as u64 / 2;
+    let about = half * 3 / 4..half * 5 / 4;
+    assert!(about.contains(&second.pages), "{second:?}");
+    let away = pages.away() - before;
+    assert!(about.contains(&away), "{away}");
+    // Readahead brings several at once.
+    assert!(program.touch() > half / 16, "they were in the tier alone");
 }
