@@ -24,6 +24,12 @@ const QUIET: u32 = 20;
 /// second.
 const AT_REST: Duration = Duration::from_secs(1);
 
+/// The longest time between two looks at a service at rest that is as before at every glance.
+const GLANCES: Duration = Duration::from_secs(8);
+
+/// The smallest step to reclaim: smaller ones are put together, as each takes a look at page tables.
+const STEP: u64 = 64 * PAGE_BYTES;
+
 /// A step that is to be carried out, away from the fleet.
 pub struct Job {
     pub(super) target: String,
@@ -88,6 +94,8 @@ pub(super) struct Instance {
     seen: Seen,
     /// Looks at which nothing has happened, one behind the other.
     quiet: u32,
+    /// Bytes of decisions to reclaim that are put together.
+    gathered: u64,
     /// Whether the budget of writes pays for no more than the last step.
     is_cut: bool,
     /// What was counted at the last look.
@@ -109,6 +117,7 @@ impl Instance {
             opened: now.since,
             looked: now.since,
             quiet: 0,
+            gathered: 0,
             is_cut: false,
             counted: Counted::default(),
             seen: Seen::default(),
@@ -123,6 +132,20 @@ impl Instance {
 
     pub fn is_there(&self) -> bool {
         !matches!(self.place, Place::Closed)
+    }
+
+    /// Whether it is at rest and as before, so that a look at it can wait.
+    pub fn can_wait(&mut self, now: Now) -> bool {
+        let Place::Open(service) = &mut self.place else {
+            return false;
+        };
+        let is_at_rest = self.quiet > QUIET && now.since < self.looked + GLANCES;
+        let can_wait = is_at_rest && service.is_as_before();
+        if can_wait {
+            let every = self.controller.every();
+            self.due = aligned(now.since, every.max(AT_REST));
+        }
+        can_wait
     }
 
     /// Looks at the service, which is opened if it is not. One that had no process begins with a
@@ -216,6 +239,23 @@ impl Instance {
         let decision = self.controller.look(seen, allowance);
         self.is_cut = decision.is_cut;
         decision
+    }
+
+    /// Puts a decision to reclaim together with those before; returns the step that they make with
+    /// what may be written, once it is large enough.
+    pub fn gather(&mut self, bytes: u64, allowance: Option<u64>) -> Option<u64> {
+        self.gathered = self.gathered.saturating_add(bytes);
+        let step = self.gathered.min(allowance.unwrap_or(u64::MAX));
+        let step = step - step % PAGE_BYTES;
+        (step >= STEP).then(|| {
+            self.gathered = 0;
+            step
+        })
+    }
+
+    /// Forgets decisions to reclaim: they were of another time.
+    pub fn scatter(&mut self) {
+        self.gathered = 0;
     }
 
     /// Notes what the last step came to.

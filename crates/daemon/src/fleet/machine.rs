@@ -17,6 +17,9 @@ pub trait Service: Send {
     /// A sentence, if it cannot be looked at.
     fn look(&mut self) -> Result<Option<Seen>, String>;
 
+    /// Whether nothing has happened to it since this was asked last, as far as a glance tells.
+    fn is_as_before(&mut self) -> bool;
+
     /// Carries out a step, and returns what it came to.
     ///
     /// # Errors
@@ -102,6 +105,10 @@ impl Service for Kept {
         self.service().look().map_err(|e| e.to_string())
     }
 
+    fn is_as_before(&mut self) -> bool {
+        self.service().is_as_before()
+    }
+
     fn carry_out(&mut self, step: Step) -> Result<Moved, String> {
         let carried = self.service().carry_out(step);
         let carried = carried.map_err(|e| e.to_string())?;
@@ -119,6 +126,7 @@ impl Service for Kept {
             oom_kills: self.kills.as_mut().map_or(0, Kills::since),
         }
     }
+
     fn heat(&mut self, most: usize) -> Heat {
         self.service().heat(most)
     }

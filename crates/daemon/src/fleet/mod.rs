@@ -351,6 +351,9 @@ fn look(
     now: Now,
 ) -> Option<Job> {
     let instance = &mut target.instances[at];
+    if instance.can_wait(now) {
+        return None;
+    }
     ledger.settle(instance.number);
     let seen = instance.look(machine, &target.policy, now);
     add(&mut target.counts, instance.counted());
@@ -376,7 +379,8 @@ fn look(
     counts.stalled_s += stalled.as_secs_f64();
     counts.watched_s += watched.as_secs_f64();
     ledger.wrote(name, seen.written);
-    let decision = instance.decide(&seen, ledger.allowance(name));
+    let allowance = ledger.allowance(name);
+    let decision = instance.decide(&seen, allowance);
     match decision.reason {
         Reason::Writes => {
             counts.unpaid += 1;
@@ -393,24 +397,26 @@ fn look(
         }
         _ => {}
     }
-    let is_return = match decision.step {
+    let step = match decision.step {
         Step::Hold => return None,
         Step::Reclaim(bytes) => {
+            let bytes = instance.gather(bytes, allowance)?;
             counts.reclaims += 1;
             ledger.reserve(instance.number, name, bytes);
-            false
+            Step::Reclaim(bytes)
         }
-        Step::GiveBack(_) => {
+        Step::GiveBack(bytes) => {
+            instance.scatter();
             counts.returns += 1;
-            true
+            Step::GiveBack(bytes)
         }
     };
     Some(Job {
         target: name.to_owned(),
         number: instance.number,
         service: instance.take()?,
-        step: decision.step,
-        is_return,
+        step,
+        is_return: matches!(step, Step::GiveBack(_)),
     })
 }
 

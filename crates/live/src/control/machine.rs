@@ -17,6 +17,9 @@ use crate::watch::waits::SharedWaits;
 const PART: u64 = 50;
 /// Share of the time in which all of a machine waits for memory, beyond what services explain.
 const FULL: f64 = 0.05;
+/// Share of the time in which programs wait for memory, below which nobody looks at whose waits they
+/// are.
+const SOME: f64 = 0.01;
 /// Time for which what was read of the machine is used for all services that are looked at.
 const ROUND: Duration = Duration::from_millis(200);
 
@@ -34,11 +37,12 @@ impl Machine {
         &self.waits
     }
 
-    /// Whether programs waited for memory of late; false if the kernel does not tell.
+    /// Whether programs waited for memory of late, for more than a moment; false if the kernel does
+    /// not tell.
     pub(super) fn presses(&self) -> bool {
         let mut pressure = lock(&self.pressure);
         pressure.refresh(clock::now(), read);
-        pressure.some > Duration::ZERO
+        pressure.some > pressure.passed.mul_f64(SOME)
     }
 
     /// Whether it is short of memory: little is available, or all of it stood still for memory for

@@ -37,6 +37,8 @@ struct Sim {
     short: bool,
     is_empty: bool,
     fails: bool,
+    /// What a glance showed last.
+    glanced: Option<(u64, u64)>,
 }
 
 type Shared = Arc<Mutex<World>>;
@@ -84,6 +86,15 @@ impl Service for Open {
             written: std::mem::take(&mut sim.written),
             short: sim.short,
         }))
+    }
+
+    fn is_as_before(&mut self) -> bool {
+        let mut world = lock(&self.0);
+        let Some(sim) = world.services.get_mut(&self.1) else {
+            return false;
+        };
+        let now = Some((sim.resident, sim.swapped));
+        std::mem::replace(&mut sim.glanced, now) == now
     }
 
     fn carry_out(&mut self, step: Step) -> Result<Moved, String> {

@@ -20,7 +20,11 @@ fn a_service_comes_down_to_what_it_needs_and_gets_it_back() {
     );
     let status = bench.fleet.status().remove(0);
     assert_eq!(status.state, State::Running);
-    assert!((3600..=7200).contains(&status.counts.looks));
+    assert!(
+        (900..=7200).contains(&status.counts.looks),
+        "{}",
+        status.counts.looks
+    );
     let told: u64 = bench
         .told
         .iter()
@@ -160,7 +164,11 @@ fn a_service_at_rest_costs_little_and_is_seen_within_a_second() {
     let looks = |bench: &Bench| lock(&bench.world).looks[&group("a", 1).path];
     let before = looks(&bench);
     bench.run(200);
-    assert_eq!(looks(&bench) - before, 100, "one a second");
+    let between = looks(&bench) - before;
+    assert!(
+        (10..=14).contains(&between),
+        "{between}: one in eight seconds"
+    );
     bench.change("a", |sim| {
         sim.swapped = 1 << 28;
         sim.hot = 1 << 31;
@@ -170,6 +178,22 @@ fn a_service_at_rest_costs_little_and_is_seen_within_a_second() {
     let before = looks(&bench);
     bench.run(10);
     assert_eq!(looks(&bench) - before, 10, "two a second again");
+}
+
+#[test]
+fn small_steps_are_taken_together() {
+    let mut bench = Bench::with(&targets(&["a"], SLOWDOWN), &[("a", 0)]);
+    bench.change("a", |sim| sim.resident = 8 << 20);
+    bench.run(2400);
+    let steps = bench.steps("a");
+    assert!((10..40).contains(&steps.len()), "{}", steps.len());
+    let is_large = |step: &Step| matches!(step, Step::Reclaim(bytes) if *bytes >= 1 << 18);
+    assert!(steps.iter().all(is_large), "{steps:?}");
+    assert!(
+        bench.sim("a").resident < 2 << 20,
+        "{}",
+        bench.sim("a").resident
+    );
 }
 
 #[test]

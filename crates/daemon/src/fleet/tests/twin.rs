@@ -59,6 +59,10 @@ impl Service for Script {
         Ok(COMES_TO[(steps.len() - 1) % COMES_TO.len()])
     }
 
+    fn is_as_before(&mut self) -> bool {
+        false
+    }
+
     fn counted(&mut self) -> Counted {
         Counted::default()
     }
@@ -72,16 +76,28 @@ impl Service for Script {
 fn by_hand(policy: &Spec, a_day: u64, looks: &[Seen]) -> Vec<Step> {
     let mut controller = policy.controller().unwrap();
     let mut budget = Budget::new(a_day, ledger::BURST, 1);
-    let mut steps = Vec::new();
+    let (mut steps, mut small) = (Vec::new(), Vec::new());
     let first = controller.every();
     for seen in looks {
         budget.pass(seen.time + first);
         budget.wrote(0, seen.written);
-        let step = controller.look(seen, Some(budget.allowance(0))).step;
-        if step != Step::Hold {
-            controller.came(COMES_TO[steps.len() % COMES_TO.len()]);
-            steps.push(step);
-        }
+        let allowance = budget.allowance(0);
+        // Small steps to reclaim are one: of 256 KiB at least, as far as that may be written.
+        let step = match controller.look(seen, Some(allowance)).step {
+            Step::Hold => continue,
+            Step::Reclaim(bytes) => {
+                small.push(bytes);
+                let pages = small.iter().sum::<u64>().min(allowance) / 4096;
+                if pages < 64 {
+                    continue;
+                }
+                Step::Reclaim(pages * 4096)
+            }
+            step => step,
+        };
+        small.clear();
+        controller.came(COMES_TO[steps.len() % COMES_TO.len()]);
+        steps.push(step);
     }
     steps
 }
