@@ -367,6 +367,7 @@ bench-sim:
 	$(CARGO) bench --locked -p terrace-policy --bench write
 	$(CARGO) bench --locked -p terrace-live --bench slots
 	$(CARGO) bench --locked -p terrace-sim --bench pages
+	$(CARGO) bench --locked -p terrace-sim --bench control
 	$(CARGO) bench --locked -p terrace-trace --bench native
 
 bench-pages:

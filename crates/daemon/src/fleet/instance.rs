@@ -247,10 +247,13 @@ impl Instance {
         self.gathered = self.gathered.saturating_add(bytes);
         let step = self.gathered.min(allowance.unwrap_or(u64::MAX));
         let step = step - step % PAGE_BYTES;
-        (step >= STEP).then(|| {
-            self.gathered = 0;
-            step
-        })
+        if step < STEP {
+            // One from which memory will leave is not at rest.
+            self.quiet = 0;
+            return None;
+        }
+        self.gathered = 0;
+        Some(step)
     }
 
     /// Forgets decisions to reclaim: they were of another time.
