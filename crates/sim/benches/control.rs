@@ -31,7 +31,10 @@ struct Chance(u64);
 impl Chance {
     fn of(seed: u64) -> Self {
         let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        (0..10).for_each(|_| drop(chance.next()));
+        // The first numbers of small seeds are alike.
+        for _ in 0..10 {
+            chance.next();
+        }
         chance
     }
 
@@ -184,7 +187,10 @@ fn guide(load: &mut Load) {
     }
 }
 
-const LOADS: [(&str, fn(&mut Load)); 7] = [
+/// Makes a load.
+type Make = fn(&mut Load);
+
+const LOADS: [(&str, Make); 7] = [
     ("moving", moving),
     ("in turn", in_turn),
     ("bursts", bursts),

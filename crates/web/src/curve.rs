@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::history::Point;
+use crate::point::Point;
 
 /// Levels of a curve, at most.
 pub const LEVELS: u64 = 12;

@@ -2,35 +2,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde::Serialize;
 use terrace_daemon::protocol::{Counts, Status, Target};
 
 use crate::curve::{Level, levels};
+use crate::point::Point;
 
 /// Milliseconds between two points.
 const EVERY: u64 = 10_000;
 /// Points of a target: an hour.
 const POINTS: usize = 360;
-
-/// What a target was like at a moment, and since the point before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Point {
-    /// Milliseconds since 1970.
-    pub time_ms: u64,
-    /// Bytes in DRAM.
-    pub resident: u64,
-    /// Bytes in the tier.
-    pub swapped: u64,
-    /// Bytes in DRAM since the point before: the mean of both ends.
-    pub held: u64,
-    /// Time since the point before in which it stood still for memory, in seconds.
-    pub stalled_s: f64,
-    /// Time over which that was looked at, in seconds; 0 at the first point, and while the target is
-    /// not there.
-    pub watched_s: f64,
-    /// Looks within that time.
-    pub looks: u64,
-}
 
 /// The last hour of all targets that there are.
 #[derive(Clone, Debug, Default)]

@@ -16,8 +16,8 @@ pub struct Heat {
 pub struct GroupHeat {
     /// The group.
     pub group: String,
-    /// Bytes of a row: a power of two, the same for all rows of the group. A row begins at a multiple
-    /// of it.
+    /// Bytes of a row: a power of two, the same for all rows of the group. A row begins at a
+    /// multiple of it.
     pub row_bytes: u64,
     /// The rows of which something is known, by process and address.
     pub rows: Vec<Row>,

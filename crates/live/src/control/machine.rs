@@ -7,7 +7,7 @@ use std::time::Duration;
 use terrace_base::memory::meminfo;
 use terrace_base::{Bytes, lock};
 
-use super::stalls::total;
+use super::pressure::total;
 use crate::system::clock;
 use crate::watch::waits::SharedWaits;
 

@@ -13,6 +13,7 @@ mod hold;
 mod machine;
 mod memory;
 mod pages;
+mod pressure;
 mod pulse;
 mod service;
 mod set;

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use terrace_base::Result;
 
 use super::machine::Machine;
+use super::pressure::total;
 use crate::group::hierarchy::Version;
 use crate::group::members::{Member, Members};
 use crate::watch::faults::Whose;
@@ -90,7 +91,7 @@ impl Stalls {
         let pressure = group.and_then(|(group, version)| {
             let file = group.join("memory.pressure");
             (version == Version::V2).then_some(())?;
-            let total = some(&fs::read_to_string(&file).ok()?)?;
+            let total = total(&fs::read_to_string(&file).ok()?, "some")?;
             Some(Source::Pressure(file, total))
         });
         let all = match measuring {
@@ -132,7 +133,7 @@ impl Stalls {
         Ok(match &mut self.source {
             Source::Pressure(file, before) => {
                 let text = fs::read_to_string(file).unwrap_or_default();
-                let now = some(&text).unwrap_or(*before);
+                let now = total(&text, "some").unwrap_or(*before);
                 now.saturating_sub(std::mem::replace(before, now))
             }
             Source::Waits => {
@@ -164,21 +165,6 @@ impl Stalls {
     pub fn finish(self, faults: u64) -> Option<Measured> {
         self.waits.map(|waits| waits.finish(faults))
     }
-}
-
-/// Returns the time in which some threads of a group stood still (Documentation/accounting/psi.rst:
-/// microseconds).
-fn some(text: &str) -> Option<Duration> {
-    total(text, "some")
-}
-
-/// Returns the total of a line of pressure stall information.
-pub(super) fn total(text: &str, line: &str) -> Option<Duration> {
-    let line = text.lines().find(|it| it.split(' ').next() == Some(line))?;
-    let total = line
-        .split(' ')
-        .find_map(|field| field.strip_prefix("total="))?;
-    total.trim().parse().ok().map(Duration::from_micros)
 }
 
 /// Times of running of threads at the look before, in nanoseconds.
@@ -229,15 +215,6 @@ fn times(pid: u32) -> Vec<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_line_is_found_by_its_name() {
-        let text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500\n\
-                    full avg10=0.00 avg60=0.00 avg300=0.00 total=700\n";
-        assert_eq!(total(text, "some"), Some(Duration::from_micros(1500)));
-        assert_eq!(total(text, "full"), Some(Duration::from_micros(700)));
-        assert_eq!(total("", "some"), None);
-    }
 
     #[test]
     fn idle_threads_do_not_count() {

@@ -3,12 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terrace_base::Bytes;
-use terrace_results::table::table;
-use terrace_results::text::Text;
 use terrace_sim::pages::{Simulated, Watched};
 
 use super::SizeDocument;
-use super::text::percent;
 
 /// The curve of a simulation. All figures are simulated.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -75,33 +72,4 @@ impl SizeSimulated {
             faults_per_s: if time > 0.0 { faults / time } else { 0.0 },
         }
     }
-}
-
-/// Adds both curves, a row a size.
-pub(super) fn beside(text: Text, document: &SizeDocument, simulated: &SizeSimulation) -> Text {
-    let mut rows = table(&[
-        "DRAM",
-        "slow-down, measured",
-        "simulated",
-        "faults/s, measured",
-        "simulated",
-    ]);
-    for (level, other) in document.levels.iter().zip(&simulated.levels) {
-        rows.add_row([
-            Bytes(level.dram_bytes).to_string(),
-            percent(level.slowdown),
-            percent(other.slowdown),
-            format!("{:.1}", level.faults_per_s),
-            format!("{:.1}", other.faults_per_s),
-        ]);
-    }
-    let text = text.table(rows).prose(format!(
-        "Simulated: {} on DRAM of each size before {}. The recording touches {}; the service had {}.\n",
-        simulated.traces.join(", "),
-        simulated.memory,
-        Bytes(simulated.footprint_bytes),
-        Bytes(document.footprint_bytes)
-    ));
-    let warnings = simulated.warnings.iter();
-    warnings.fold(text, |text, it| text.prose(format!("{it}\n")))
 }

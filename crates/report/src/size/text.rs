@@ -10,8 +10,7 @@ use terrace_results::number::count;
 use terrace_results::table::table;
 use terrace_results::text::Text;
 
-use super::SizeDocument;
-use super::simulated::beside;
+use super::{SizeDocument, SizeSimulation};
 use crate::waits;
 
 /// Returns the curve, the sentence, and what it stands on.
@@ -72,6 +71,35 @@ pub fn text(document: &SizeDocument) -> Text {
         text.prose(format!("{}\n", sentence(document))),
         |text, it| text.prose(format!("{it}\n")),
     )
+}
+
+/// Adds both curves, a row a size.
+fn beside(text: Text, document: &SizeDocument, simulated: &SizeSimulation) -> Text {
+    let mut rows = table(&[
+        "DRAM",
+        "slow-down, measured",
+        "simulated",
+        "faults/s, measured",
+        "simulated",
+    ]);
+    for (level, other) in document.levels.iter().zip(&simulated.levels) {
+        rows.add_row([
+            Bytes(level.dram_bytes).to_string(),
+            percent(level.slowdown),
+            percent(other.slowdown),
+            format!("{:.1}", level.faults_per_s),
+            format!("{:.1}", other.faults_per_s),
+        ]);
+    }
+    let text = text.table(rows).prose(format!(
+        "Simulated: {} on DRAM of each size before {}. The recording touches {}; the service had {}.\n",
+        simulated.traces.join(", "),
+        simulated.memory,
+        Bytes(simulated.footprint_bytes),
+        Bytes(document.footprint_bytes)
+    ));
+    let warnings = simulated.warnings.iter();
+    warnings.fold(text, |text, it| text.prose(format!("{it}\n")))
 }
 
 /// Returns the answer in one sentence.
@@ -171,7 +199,7 @@ pub fn line(progress: &Progress) -> String {
     )
 }
 
-pub(super) fn percent(share: f64) -> String {
+fn percent(share: f64) -> String {
     format!("{} %", digits(share))
 }
 
