@@ -1,9 +1,9 @@
 //! Makes the tier of a machine that has no swap, and removes it at the end.
 //!
-//! It is a process of its own (`terraced --tier`), so that the tier stays when the daemon is started
-//! again, and the daemon needs none of the privileges that it takes to make one. What it makes is
-//! in the journal of runs, as for `terrace run`: if it is killed, its guardian, the next command or
-//! `terrace doctor --clean` removes the tier.
+//! It is a process of its own (`terraced --tier`), so that the tier stays when the daemon is
+//! started again, and the daemon needs none of the privileges that it takes to make one. What it
+//! makes is in the journal of runs, as for `terrace run`: if it is killed, its guardian, the next
+//! command or `terrace doctor --clean` removes the tier.
 
 use std::path::Path;
 use std::thread;

@@ -27,7 +27,8 @@ const AT_REST: Duration = Duration::from_secs(1);
 /// The longest time between two looks at a service at rest that is as before at every glance.
 const GLANCES: Duration = Duration::from_secs(8);
 
-/// The smallest step to reclaim: smaller ones are put together, as each takes a look at page tables.
+/// The smallest step to reclaim: smaller ones are put together, as each takes a look at page
+/// tables.
 const STEP: u64 = 64 * PAGE_BYTES;
 
 /// A step that is to be carried out, away from the fleet.
@@ -305,8 +306,8 @@ impl Instance {
         }
     }
 
-    /// Returns what is known of its memory in at most so many rows; `None` while a step moves it, or
-    /// there is no process.
+    /// Returns what is known of its memory in at most so many rows; `None` while a step moves it,
+    /// or there is no process.
     pub fn heat(&mut self, most: usize) -> Option<protocol::GroupHeat> {
         let Place::Open(service) = &mut self.place else {
             return None;
