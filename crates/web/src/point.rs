@@ -15,8 +15,8 @@ pub struct Point {
     pub held: u64,
     /// Time since the point before in which it stood still for memory, in seconds.
     pub stalled_s: f64,
-    /// Time over which that was looked at, in seconds; 0 at the first point, and while the target is
-    /// not there.
+    /// Time over which that was looked at, in seconds; 0 at the first point, and while the target
+    /// is not there.
     pub watched_s: f64,
     /// Looks within that time.
     pub looks: u64,
