@@ -21,8 +21,8 @@ use terrace_daemon::protocol::{
 const HOSTILE: &str = "<img src=x onerror=\"document.title='taken'\">\n{evil=\"1\"} 7\\";
 
 /// A daemon with two targets, of which one has a hostile name. Time stands still, or goes on by ten
-/// seconds with each question, while the other holds 1, 2 or 3 GiB in turn and stands still for 3, 2
-/// and 1 % of that time.
+/// seconds with each question, while the other holds 1, 2 or 3 GiB in turn and stands still for 3,
+/// 2 and 1 % of that time.
 #[derive(Default)]
 struct Daemon {
     goes_on: bool,
@@ -393,8 +393,8 @@ fn alerts_come_when_they_should() {
     prometheus(&["test", "rules"], &tests);
 }
 
-/// Runs it as systemd does with sockets: the one that it inherits is its third descriptor, and others
-/// are copies of that.
+/// Runs it as systemd does with sockets: the one that it inherits is its third descriptor, and
+/// others are copies of that.
 fn activated(inherited: OwnedFd, sockets: u32, arguments: &[&str]) -> Child {
     let script = format!(
         "export LISTEN_PID=$$ LISTEN_FDS={sockets}; exec \"$0\" \"$@\" 3<&0 4<&0 </dev/null"

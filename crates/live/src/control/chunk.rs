@@ -3,9 +3,9 @@
 //! A page on trial is taken out of the page table and written to the tier, and stays in DRAM: a
 //! touch puts it back within a microsecond, and shows that it is in use. One that nobody touched
 //! for the time of a trial leaves DRAM, without another write. On compressed memory a page leaves
-//! DRAM at once, and the trial is the time until it comes back; so does one that was only read since
-//! it was in the tier, as its copy there is still the same. Pages that came back are left alone
-//! for a while, twice as long after each time that most of them prove hot again.
+//! DRAM at once, and the trial is the time until it comes back; so does one that was only read
+//! since it was in the tier, as its copy there is still the same. Pages that came back are left
+//! alone for a while, twice as long after each time that most of them prove hot again.
 
 use std::time::Duration;
 

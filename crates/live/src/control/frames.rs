@@ -22,8 +22,8 @@ impl Frames {
     }
 
     /// Returns those of the `taken` pages whose frames hold them no more: the kernel had a copy in
-    /// the tier, so nothing had to be written. `before` are their entries while they were in memory.
-    /// What the kernel does not tell is taken to be in its frame.
+    /// the tier, so nothing had to be written. `before` are their entries while they were in
+    /// memory. What the kernel does not tell is taken to be in its frame.
     pub fn left(&self, before: &[u64], taken: &Set) -> Set {
         let Some(flags) = &self.0 else {
             return Set::default();

@@ -17,8 +17,8 @@ use crate::watch::waits::SharedWaits;
 const PART: u64 = 50;
 /// Share of the time in which all of a machine waits for memory, beyond what services explain.
 const FULL: f64 = 0.05;
-/// Share of the time in which programs wait for memory, below which nobody looks at whose waits they
-/// are.
+/// Share of the time in which programs wait for memory, below which nobody looks at whose waits
+/// they are.
 const SOME: f64 = 0.01;
 /// Time for which what was read of the machine is used for all services that are looked at.
 const ROUND: Duration = Duration::from_millis(200);

@@ -17,8 +17,8 @@ const LENGTH: usize = 256;
 pub(super) struct Pulse(Vec<(File, Vec<u8>)>);
 
 impl Pulse {
-    /// Opens the counts of a service with a group; without one, or if a count is missing, nothing is
-    /// known at a glance.
+    /// Opens the counts of a service with a group; without one, or if a count is missing, nothing
+    /// is known at a glance.
     pub fn of(group: Option<(&Path, Version)>) -> Self {
         let Some((group, version)) = group else {
             return Self::default();

@@ -44,8 +44,8 @@ pub(crate) enum Measuring {
     All,
     /// Those at all faults, if nothing else tells the stalls.
     Untold,
-    /// Those of all services of a process by one stream, while there are some, if nothing else tells
-    /// the stalls.
+    /// Those of all services of a process by one stream, while there are some, if nothing else
+    /// tells the stalls.
     Shared,
 }
 

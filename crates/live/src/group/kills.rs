@@ -11,8 +11,8 @@ use crate::group::hierarchy::Mounts;
 use crate::group::members::Scope;
 use crate::group::target::Target;
 
-/// The kernel's counts of kills, by version: version 2 counts those of the groups below as well, and
-/// keeps them when these are removed.
+/// The kernel's counts of kills, by version: version 2 counts those of the groups below as well,
+/// and keeps them when these are removed.
 const FILES: [&str; 2] = ["memory.oom_control", "memory.events"];
 
 /// Returns the kills on this machine since boot; 0 where the kernel does not count them (Linux 4.12

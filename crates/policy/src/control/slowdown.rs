@@ -11,12 +11,12 @@
 //! service with many lukewarm pages settles: a mean, as stalls come in lumps.
 //!
 //! When its savings are spent, or a look has stalls of several times the share (a burst), it gets
-//! back what left last, twice as much at each further look, or four times what it has fetched by its
-//! own faults since the look before, and rests. It rests as well where what
-//! leaves comes straight back: a 32nd of the DRAM has left by its steps, and less than a quarter of
-//! that is still in the tier. Then the service uses all that it has, and steps only wear the drive.
-//! The rest doubles each time that one begins again at the same size, as the pauses of a sender
-//! that finds the network full; so the number of probes grows with the logarithm of time.
+//! back what left last, twice as much at each further look, or four times what it has fetched by
+//! its own faults since the look before, and rests. It rests as well where what leaves comes
+//! straight back: a 32nd of the DRAM has left by its steps, and less than a quarter of that is
+//! still in the tier. Then the service uses all that it has, and steps only wear the drive. The
+//! rest doubles each time that one begins again at the same size, as the pauses of a sender that
+//! finds the network full; so the number of probes grows with the logarithm of time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -48,8 +48,8 @@ const GROWTH: u64 = 8;
 const LOOKS: usize = 8;
 /// First amount that is given back, as a part of the DRAM in use; at least a page.
 const BACK: u64 = 64;
-/// Multiple of what a service fetched by its own faults that is given back. A fault reads a page and
-/// waits for it; several are read at once, by another processor.
+/// Multiple of what a service fetched by its own faults that is given back. A fault reads a page
+/// and waits for it; several are read at once, by another processor.
 const AHEAD: u64 = 4;
 /// Part of the DRAM after which it is seen whether what left has stayed away.
 const PROBE: u64 = 32;
@@ -232,7 +232,8 @@ impl Slowdown {
         comes_back
     }
 
-    /// Takes a step that is larger than the one before, or rests if what leaves comes straight back.
+    /// Takes a step that is larger than the one before, or rests if what leaves comes straight
+    /// back.
     fn reclaim(&mut self, seen: &Seen) -> (Step, Reason) {
         if self.comes_back(seen) {
             self.rest(seen, Reason::Used);

@@ -188,8 +188,8 @@ fn rest(looks: &[Past], kinds: &[Kind]) -> (Duration, Duration) {
 }
 
 /// A part of the DRAM at the first of the looks that hurt in a row, a page at least, twice the last
-/// one at each further one; and never less than four times what left the tier since the look before,
-/// beyond what was given back at that one.
+/// one at each further one; and never less than four times what left the tier since the look
+/// before, beyond what was given back at that one.
 fn given_back(looks: &[Past], kinds: &[Kind]) -> u64 {
     let matters = |at: &usize| kinds[*at] != Kind::Nothing;
     let all: Vec<usize> = (0..looks.len()).filter(matters).collect();

@@ -1,5 +1,5 @@
-//! Results of `terrace size`: the JSON of schema `terrace.size/1` and its page; the curve as a table
-//! ([`text`]).
+//! Results of `terrace size`: the JSON of schema `terrace.size/1` and its page; the curve as a
+//! table ([`text`]).
 
 mod simulated;
 #[cfg(test)]
