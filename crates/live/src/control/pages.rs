@@ -171,6 +171,14 @@ impl Pages {
         self.chunks.values().map(|chunk| chunk.away().count()).sum()
     }
 
+    /// Returns the pages on trial, as far as is known.
+    pub fn tried(&self) -> u64 {
+        self.chunks
+            .values()
+            .map(|chunk| chunk.trial().count())
+            .sum()
+    }
+
     /// Returns the memory that is out of page tables, and in DRAM.
     pub fn on_trial(&mut self) -> Bytes {
         let places = self.chunks.iter().filter(|(_, chunk)| chunk.is_on_trial());

@@ -35,6 +35,8 @@ pub struct Carried {
     pub left: Bytes,
     /// Memory that a trial began for: if nothing touches it, it leaves with a later step.
     pub tried: Bytes,
+    /// Memory that is on trial after it.
+    pub on_trial: Bytes,
     /// Memory that came back, or is on its way: its reads have begun.
     pub came: Bytes,
     /// Whether the tier had no room for it.
@@ -44,11 +46,11 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// Returns what a controller is told of it.
+    /// Returns what a controller is told of it. While trials are under way there may be something.
     pub fn moved(&self) -> Moved {
         Moved {
             bytes: self.left.0 + self.came.0,
-            tried: self.tried.0,
+            tried: self.tried.max(self.on_trial).0,
         }
     }
 }
@@ -260,6 +262,7 @@ impl Service {
         Ok(Carried {
             left,
             tried: Bytes::of_pages(moved.tried),
+            on_trial: Bytes::of_pages(self.pages.tried()),
             full: room < bytes,
             ..Carried::default()
         })

@@ -323,7 +323,7 @@ fn pages_that_leave_at_once_are_not_taken_to_be_on_trial() {
         least: Bytes(0),
         allowed: size,
     };
-    let _tier = Tier::prepare(&spec, &demand, &mut journal, &mut |_| {}).unwrap();
+    let tier = Tier::prepare(&spec, &demand, &mut journal, &mut |_| {}).unwrap();
     let mut program = Program::start(COUNT);
     let started = Figures::of(program.0.id()).unwrap().unwrap().started;
     let mut pages = Pages::new();
@@ -356,4 +356,6 @@ fn pages_that_leave_at_once_are_not_taken_to_be_on_trial() {
     assert!(about.contains(&away), "{away}");
     // Readahead brings several at once.
     assert!(program.touch() > half / 16, "they were in the tier alone");
+    drop(program);
+    tier.remove(&mut |_| {}).unwrap();
 }

@@ -159,9 +159,18 @@ mod tests {
         };
         let name = format!("terrace-test-kills-{}", std::process::id());
         let group = Group::new(memory.join(name));
-        let limits = [("memory.limit_in_bytes", 1), ("memory.max", 2)];
-        let file = limits.iter().find(|(_, of)| *of == version).unwrap().0;
-        fs::write(group.0.join(file), (16 << 20).to_string()).unwrap();
+        let limit = 16 << 20;
+        // With swap the kernel would move its memory instead.
+        let limits = match version {
+            1 => [
+                ("memory.limit_in_bytes", limit),
+                ("memory.memsw.limit_in_bytes", limit),
+            ],
+            _ => [("memory.max", limit), ("memory.swap.max", 0)],
+        };
+        for (file, bytes) in limits {
+            fs::write(group.0.join(file), bytes.to_string()).unwrap();
+        }
         let mut kills = Kills::of(&Target::Cgroup(group.0.clone()))
             .unwrap()
             .unwrap();
