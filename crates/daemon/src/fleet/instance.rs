@@ -166,6 +166,7 @@ impl Instance {
                 };
                 self.controller = controller(policy);
                 self.window.clear();
+                self.scatter();
                 (self.opened, self.looked) = (now.since, now.since);
                 service
             }
