@@ -14,10 +14,11 @@ reads. Then it is read as a whole, by one client as fast as it can,
   what is touched, and nobody gives back.
 
 Prints of each: what of the table was in the tier, how long it took to read it, and of the requests
-for the hot third the longest; the stall, which is the time in tenths of a second in which half of the
-requests took longer than `SLOW`; the longest time in which none was answered; after how long the
-median of a second is what it was before, for good; and the 99th percentile before and in the last
-half minute. All times are clients', since a request was due. Nothing is done by hand after the burst.
+for the hot third the longest; the stall, which is the time in tenths of a second in which half of
+the requests took longer than `SLOW`; the longest time in which none was answered; after how long
+the median of a second is what it was before, for good; and the 99th percentile before and in the
+last half minute. All times are clients', since a request was due. Nothing is done by hand after the
+burst.
 """
 
 import argparse

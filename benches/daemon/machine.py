@@ -249,7 +249,7 @@ class Machine:
         return group
 
     def start(self, command, group=None, user=None, ending=signal.SIGKILL, **options):
-        """Starts a command in a group, or beside all groups. `ending` is the signal that ends it."""
+        """Starts a command in a group, or beside all groups; `ending` is the signal to end it."""
         # It ends when the benchmark does, however that ends.
         become = ["setpriv", "--pdeathsig", "KILL"]
         if user:

@@ -10,10 +10,15 @@ const UNITS: [(&str, &str); 3] = [
     ("terraced-tier", "70"),
 ];
 
+fn packaged(name: &str) -> PathBuf {
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    packaging.join(name)
+}
+
 /// Writes a unit as if it were installed, with a program that is installed here.
 fn installed(unit: &str, directory: &Path) -> PathBuf {
-    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
-    let text = std::fs::read_to_string(packaging.join(format!("{unit}.service.in"))).unwrap();
+    let packaged = packaged(&format!("{unit}.service.in"));
+    let text = std::fs::read_to_string(packaged).unwrap();
     let runs = |line: &str| {
         let (key, _) = line.split_once("=@PREFIX@/")?;
         Some(format!("{key}=/bin/true\n"))
@@ -26,12 +31,12 @@ fn installed(unit: &str, directory: &Path) -> PathBuf {
     path
 }
 
-/// Runs `systemd-analyze`, unless it is not installed.
-fn analyze(arguments: &[&str], unit: &Path) {
+/// Runs `systemd-analyze`, unless it is not installed; returns what it said.
+fn analyze(arguments: &[&str], unit: &Path) -> String {
     let mut command = Command::new("systemd-analyze");
     let Ok(output) = command.args(arguments).arg(unit).output() else {
         eprintln!("left out: systemd-analyze is not installed");
-        return;
+        return String::new();
     };
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let wrong = String::from_utf8_lossy(&output.stderr);
@@ -39,6 +44,7 @@ fn analyze(arguments: &[&str], unit: &Path) {
     // What it passes over is said as well.
     let name = unit.file_name().unwrap().to_str().unwrap();
     assert!(!wrong.contains(name), "{wrong}");
+    format!("{said}{wrong}")
 }
 
 #[test]
@@ -49,6 +55,16 @@ fn systemd_takes_the_units() {
         // Pages of the manual need not be installed here.
         analyze(&["verify", "--man=no"], &unit);
     }
+}
+
+#[test]
+fn systemd_takes_the_socket() {
+    let directory = tempfile::tempdir().unwrap();
+    installed("terraced-web", directory.path());
+    let socket = directory.path().join("terraced-web.socket");
+    std::fs::copy(packaged("terraced-web.socket"), &socket).unwrap();
+    let said = analyze(&["verify", "--man=no"], &socket);
+    assert!(!said.contains("terraced-web"), "{said}");
 }
 
 #[test]

@@ -4,14 +4,11 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::set::Set;
+use crate::watch::pagemap::frame_of;
 
 /// Bits of /proc/kpageflags (Linux, admin-guide/mm/pagemap.rst): mapped, and in the swap cache.
 const MAPPED: u64 = 1 << 11;
 const SWAP_CACHE: u64 = 1 << 13;
-/// Bits of an entry of a page table: the page is in memory, and the number of its frame.
-const PRESENT: u64 = 1 << 63;
-const FRAME: u64 = (1 << 55) - 1;
-
 /// The frames of the machine's memory.
 pub(super) struct Frames(Option<File>);
 
@@ -29,11 +26,11 @@ impl Frames {
             return Set::default();
         };
         let pages = taken.pages().filter(|page| {
-            let Some(entry) = before.get(*page).filter(|entry| **entry & PRESENT != 0) else {
+            let Some(frame) = before.get(*page).copied().and_then(frame_of) else {
                 return false;
             };
             let mut bytes = [0; 8];
-            let read = flags.read_exact_at(&mut bytes, (entry & FRAME) * 8);
+            let read = flags.read_exact_at(&mut bytes, frame * 8);
             let flags = u64::from_ne_bytes(bytes);
             read.is_ok() && flags & (SWAP_CACHE | MAPPED) != SWAP_CACHE
         });

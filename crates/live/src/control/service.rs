@@ -113,8 +113,9 @@ impl Service {
         privilege::require()?;
         if active().is_empty() {
             return Err(Error::failure(
-                "this machine has no swap area, so no memory can leave DRAM; switch one on (mkswap and swapon), \
-                 have terraced-tier make one, or start the program by terrace size, which makes one",
+                "this machine has no swap area, so no memory can leave DRAM; switch one on \
+                 (mkswap and swapon), have terraced-tier make one, or start the program by \
+                 terrace size, which makes one",
             ));
         }
         let hold = Hold::take(&name, &scope, mounts)?;

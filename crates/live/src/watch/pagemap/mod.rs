@@ -266,6 +266,13 @@ pub(crate) fn place_of(entry: u64) -> Option<Slot> {
     (entry & (PRESENT | SWAPPED) == SWAPPED).then(|| Slots::named(entry))
 }
 
+/// Returns the number of the frame that holds the page of an entry, if it is in memory (bits 0 to
+/// 54). The kernel shows it to root alone, and 0 to others.
+pub(crate) fn frame_of(entry: u64) -> Option<u64> {
+    const FRAME: u64 = (1 << 55) - 1;
+    (entry & PRESENT != 0).then_some(entry & FRAME)
+}
+
 /// Whether an entry is that of an anonymous page in memory (Linux, admin-guide/mm/pagemap.rst: bit
 /// 61).
 pub(crate) fn is_anonymous(entry: u64) -> bool {
